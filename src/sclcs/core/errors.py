@@ -1,0 +1,103 @@
+"""The package's errors.
+
+Every error is a :class:`SclcsError` *and* the builtin that a caller would catch.
+A message says what was expected, what was found (the first offenders by name)
+and what to do next. The command line prints it on one line and exits with
+:attr:`SclcsError.exit_code`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = [
+    "DamagedStoreError",
+    "InputError",
+    "MissingDependencyError",
+    "NotFoundError",
+    "OutputExistsError",
+    "SclcsError",
+    "UnknownNameError",
+    "UnreadableFileError",
+    "WriteError",
+    "name_first",
+]
+
+SHOWN_OFFENDERS = 5
+
+
+class SclcsError(Exception):
+    """Base class of all errors raised on purpose by sclcs."""
+
+    exit_code = 2
+
+
+class InputError(SclcsError, ValueError):
+    """The data or a parameter cannot be used as given."""
+
+
+class UnknownNameError(InputError, KeyError):
+    """A name (region set, column, operator, ...) is not one of the known ones."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFoundError(SclcsError, FileNotFoundError):
+    """A file or folder does not exist."""
+
+
+class UnreadableFileError(InputError, OSError):
+    """A file exists but is truncated, damaged or of another format."""
+
+
+class DamagedStoreError(UnreadableFileError):
+    """A store's content does not match its checksum."""
+
+
+class OutputExistsError(SclcsError, FileExistsError):
+    """The output is already there and would be overwritten."""
+
+
+class WriteError(SclcsError, OSError):
+    """An output could not be written (disk full, no permission)."""
+
+
+class MissingDependencyError(SclcsError, ImportError):
+    """An optional package is needed and not installed."""
+
+    @classmethod
+    def for_extra(cls, package: str, extra: str) -> MissingDependencyError:
+        """Build the message that names the extra to install."""
+        return cls(
+            f"{package} is needed here but not installed; install it with "
+            f"`pip install 'sclcs[{extra}]'`."
+        )
+
+
+def name_first(offenders: Iterable[object], limit: int = SHOWN_OFFENDERS) -> str:
+    """Name the first offenders and count the rest.
+
+    Parameters
+    ----------
+    offenders : iterable of object
+        What is wrong: ids, files, regions.
+    limit : int
+        How many to spell out.
+
+    Returns
+    -------
+    str
+        For example ``"a, b, c, d, e and 7 more"``.
+
+    Examples
+    --------
+    >>> name_first(["s1", "s2"])
+    's1, s2'
+    >>> name_first(range(7), limit=2)
+    '0, 1 and 5 more'
+    """
+    names = [str(offender) for offender in offenders]
+    shown = ", ".join(names[:limit])
+    hidden = len(names) - limit
+    return f"{shown} and {hidden} more" if hidden > 0 else shown

@@ -1,0 +1,1 @@
+"""One file per operator family: a batch of signals in, all requested members out."""
