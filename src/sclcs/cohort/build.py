@@ -1,0 +1,177 @@
+"""From scans to a cohort: check, cut, scale, and drop or refuse what is bad."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.problems import OnBad, Problem, raise_for, require_policy
+from sclcs.cohort.quality import check_scan
+from sclcs.cohort.scans import Scan, Scans, ZScore
+from sclcs.cohort.storage import CohortWriter, open_cohort
+from sclcs.cohort.windows import Windowing
+from sclcs.core.errors import InputError, UnreadableFileError
+from sclcs.core.files import atomic_directory, refuse_existing
+from sclcs.core.progress import track
+
+__all__ = ["build_cohort"]
+
+Sink = Callable[[NDArray[np.float32]], None]
+
+
+def build_cohort(
+    scans: Scans,
+    windowing: Windowing,
+    *,
+    zscore: ZScore = "none",
+    on_bad: OnBad = "error",
+    out: str | os.PathLike[str] | None = None,
+) -> Cohort:
+    """Cut scans into a cohort, one scan in memory at a time.
+
+    The parameters are those of :meth:`Scans.windows`.
+    """
+    require_policy(on_bad)
+    if zscore not in get_args(ZScore):
+        raise InputError(f"Expected zscore 'none', 'scan' or 'window', got {zscore!r}.")
+    _refuse_known_problems(scans, on_bad)
+    if out is None:
+        return _in_memory(_Builder(scans, windowing, zscore, on_bad))
+    return _on_disk(_Builder(scans, windowing, zscore, on_bad), out)
+
+
+def _refuse_known_problems(scans: Scans, on_bad: OnBad) -> None:
+    """Raise what the reader already found, before any signal is loaded."""
+    if on_bad == "error":
+        raise_for(scans.problems)
+    raise_for([p for p in scans.problems if p.kind == "duplicate-id"])
+    if not len(scans):
+        raise_for(scans.problems)
+        raise InputError("Expected at least one scan, found none; check the source and filters.")
+
+
+class _Builder:
+    """Goes through the scans once and collects samples, facts and problems."""
+
+    def __init__(self, scans: Scans, windowing: Windowing, zscore: ZScore, on_bad: OnBad) -> None:
+        self.scans = scans
+        self.zscore = zscore
+        self.on_bad = on_bad
+        self.windowing = windowing
+        self.problems: list[Problem] = list(scans.problems)
+        self.rows: list[dict[str, Any]] = []
+        self.length: int | None = windowing.length or windowing.truncate
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """Yield the windows of each good scan (window, region, time)."""
+        for scan in track(self.scans, "Reading scans"):
+            windows = self._windows_of(scan)
+            if windows is not None:
+                yield windows
+        if self.on_bad == "error":
+            raise_for(self.problems)
+        if not self.rows:
+            raise_for(self.problems)
+
+    def _windows_of(self, scan: Scan) -> NDArray[np.float32] | None:
+        try:
+            signals = scan.signals()
+        except UnreadableFileError as error:
+            self.problems.append(Problem("unreadable", scan.scan_id, str(error)))
+            return None
+        problem = check_scan(scan.scan_id, signals, self.scans.regions, self.windowing)
+        if problem is not None:
+            self.problems.append(problem)
+            return None
+        windows = _scaled(self.windowing, signals, self.zscore)
+        self._require_one_length(scan, windows.shape[2])
+        starts = self.windowing.starts(signals.shape[1]) + self.windowing.drop_first
+        for number, start in enumerate(starts):
+            self.rows.append(
+                {
+                    "sample_id": f"{scan.scan_id}_w{number}",
+                    "subject": scan.subject,
+                    "window": number,
+                    "scan": scan.scan_id,
+                    "start": int(start),
+                    **scan.facts,
+                }
+            )
+        return windows
+
+    def _require_one_length(self, scan: Scan, length: int) -> None:
+        if self.length is None:
+            self.length = length
+        if length != self.length:
+            raise InputError(
+                f"Whole scans must have one length, but {scan.scan_id} has {length} time points "
+                f"and others {self.length}; choose the first n of each with --truncate n."
+            )
+
+    def samples(self) -> pd.DataFrame:
+        """Return the facts of all samples kept."""
+        return pd.DataFrame(self.rows).set_index("sample_id")
+
+    def provenance(self) -> dict[str, Any]:
+        """Return where the cohort comes from and what was done to it."""
+        return {
+            **self.scans.provenance,
+            "windowing": self.windowing.to_dict(),
+            "zscore": self.zscore,
+            "on_bad": self.on_bad,
+            "n_scans_found": len(self.scans),
+            "excluded": [problem.to_dict() for problem in self.problems],
+        }
+
+
+def _scaled(
+    windowing: Windowing, signals: NDArray[np.float32], zscore: ZScore
+) -> NDArray[np.float32]:
+    if zscore == "scan":
+        kept = slice(
+            windowing.drop_first,
+            windowing.drop_first + windowing.kept_length(signals.shape[1]),
+        )
+        signals = signals.copy()
+        signals[:, kept] = _standardise(signals[:, kept])
+    windows = windowing.cut(signals)
+    return _standardise(windows) if zscore == "window" else windows
+
+
+def _standardise(signals: NDArray[np.float32]) -> NDArray[np.float32]:
+    values = signals.astype(np.float64)
+    values -= values.mean(axis=-1, keepdims=True)
+    values /= values.std(axis=-1, ddof=1, keepdims=True)
+    return values.astype(np.float32)
+
+
+def _in_memory(builder: _Builder) -> Cohort:
+    blocks = list(builder.blocks())
+    return Cohort(
+        np.concatenate(blocks),
+        builder.samples(),
+        builder.scans.regions,
+        builder.scans.tr,
+        provenance=builder.provenance(),
+    )
+
+
+def _on_disk(builder: _Builder, out: str | os.PathLike[str]) -> Cohort:
+    refuse_existing(out)
+    with atomic_directory(out) as folder:
+        writer: CohortWriter | None = None
+        for block in builder.blocks():
+            writer = writer or CohortWriter(folder, *block.shape[1:])
+            writer.append(block)
+        if writer is None:  # blocks() raises when nothing is left, so this cannot happen
+            raise InputError("No sample is left after the checks.")
+        writer.finish(
+            builder.samples(), builder.scans.regions, builder.scans.tr, builder.provenance()
+        )
+    return open_cohort(out)

@@ -1,0 +1,274 @@
+"""The cohort: signals of one length and one row of facts per sample."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from sclcs.cohort.fingerprint import fingerprint
+from sclcs.cohort.signals import LazySignals, SignalArray
+from sclcs.cohort.table import clean_table, label_column
+from sclcs.core.errors import InputError, UnknownNameError, name_first
+
+if TYPE_CHECKING:
+    from sclcs.cohort.simulation.truth import GroundTruth
+
+__all__ = ["Cohort"]
+
+
+class Cohort:
+    """Samples of one window length with their facts.
+
+    Parameters
+    ----------
+    signals : array-like, shape (sample, region, time)
+        Kept as float32. Every value must be finite.
+    samples : DataFrame
+        Indexed by sample id; at least the columns `subject` and `window`, and any label
+        columns (`diagnosis`, `site`, `session`, `age`, ...).
+    regions : sequence of str, optional
+        Region names; ``region-0``, ... if not given.
+    tr : float, optional
+        Repetition time in seconds, if all samples share it.
+    provenance : mapping, optional
+        Source, windowing, filters, exclusions. JSON values only.
+    truth : GroundTruth, optional
+        The effects a simulated cohort was made from.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> table = pd.DataFrame({"subject": ["a", "a", "b"], "window": [0, 1, 0]},
+    ...                      index=["a0", "a1", "b0"])
+    >>> cohort = Cohort(np.random.default_rng(0).normal(size=(3, 4, 20)), table)
+    >>> cohort
+    Cohort(3 samples, 2 subjects, 4 regions, 20 time points)
+    """
+
+    def __init__(
+        self,
+        signals: ArrayLike | LazySignals,
+        samples: pd.DataFrame,
+        regions: Sequence[str] | None = None,
+        tr: float | None = None,
+        *,
+        provenance: Mapping[str, Any] | None = None,
+        truth: GroundTruth | None = None,
+    ) -> None:
+        self.signals = _check_signals(signals, len(samples))
+        self.samples = clean_table(samples)
+        self.regions = _check_regions(regions, self.signals.shape[1])
+        self.tr = None if tr is None else float(tr)
+        self.provenance = dict(provenance or {})
+        self.truth = truth
+        _check_finite(self.signals, self.samples.index)
+
+    def __repr__(self) -> str:
+        return (
+            f"Cohort({len(self)} samples, {self.n_subjects} subjects, "
+            f"{self.n_regions} regions, {self.n_timepoints} time points)"
+        )
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of different subjects."""
+        return int(self.samples["subject"].nunique())
+
+    @property
+    def n_regions(self) -> int:
+        """Number of regions."""
+        return int(self.signals.shape[1])
+
+    @property
+    def n_timepoints(self) -> int:
+        """Length of a sample."""
+        return int(self.signals.shape[2])
+
+    @property
+    def sample_ids(self) -> list[str]:
+        """The sample ids, in order."""
+        return list(self.samples.index)
+
+    def labels(self, column: str) -> pd.Series:
+        """Return a label column; an unknown name is an error that lists the known ones."""
+        return label_column(self.samples, column)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the content: signals, samples, regions, TR.
+
+        It does not depend on where the cohort is kept, how it is chunked or where it
+        came from. A stored cohort keeps it; ``sclcs cohort check`` compares it with the
+        content.
+        """
+        return fingerprint(self.signals, self.samples, self.regions, self.tr)
+
+    def take(self, rows: Sequence[int] | Sequence[str] | NDArray[Any]) -> Cohort:
+        """Return the cohort of some samples, in the order given; nothing is read yet.
+
+        Parameters
+        ----------
+        rows : sequence of sample ids, row numbers, or a boolean mask
+            Which samples.
+
+        Returns
+        -------
+        Cohort
+        """
+        places = self._row_numbers(rows)
+        return self._subset(places, None)
+
+    def where(self, **labels: object) -> Cohort:
+        """Return the samples whose labels have the given values.
+
+        Parameters
+        ----------
+        **labels : object
+            Column name and a value, or a list of values.
+
+        Returns
+        -------
+        Cohort
+
+        Examples
+        --------
+        ``cohort.where(site=["15", "17"], diagnosis="MDD")``
+        """
+        keep = np.ones(len(self), dtype=bool)
+        for name, wanted in labels.items():
+            column = self.labels(name)
+            values = list(wanted) if isinstance(wanted, list | tuple | set) else [wanted]
+            keep &= column.isin(values).to_numpy()
+            if not column.isin(values).any():
+                raise UnknownNameError(
+                    f"No sample has {name} equal to {name_first(values)}; found "
+                    f"{name_first(column.dropna().unique(), 20)}."
+                )
+        return self._subset(np.flatnonzero(keep), None)
+
+    def keep_regions(self, names: Sequence[str]) -> Cohort:
+        """Return the cohort with some regions only, in the order given."""
+        unknown = [name for name in names if name not in self.regions]
+        if unknown:
+            raise UnknownNameError(
+                f"Unknown regions: {name_first(unknown)}; the cohort has "
+                f"{name_first(self.regions, 10)}."
+            )
+        return self._subset(None, np.array([self.regions.index(name) for name in names]))
+
+    def load(self) -> Cohort:
+        """Return the same cohort with its signals in memory."""
+        return self._with(signals=np.asarray(self.signals))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the cohort as a Zarr group; :meth:`open` reads it back.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that does not exist yet. It appears only when it is complete.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        from sclcs.cohort.storage import save_cohort
+
+        return save_cohort(self, path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Cohort:
+        """Open a cohort written by :meth:`save`; signals stay on disk until used."""
+        from sclcs.cohort.storage import open_cohort
+
+        return open_cohort(path)
+
+    def _row_numbers(self, rows: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+        chosen = np.asarray(rows)
+        if chosen.dtype.kind in "UO":
+            places = self.samples.index.get_indexer(pd.Index(list(rows), dtype=object))
+            unknown = [name for name, place in zip(rows, places, strict=True) if place < 0]
+            if unknown:
+                raise UnknownNameError(
+                    f"These samples are not in the cohort: {name_first(unknown)}."
+                )
+            return np.asarray(places, dtype=np.int64)
+        if chosen.dtype == bool and chosen.shape != (len(self),):
+            raise InputError(f"A mask needs {len(self)} values, got {chosen.size}.")
+        try:
+            return np.asarray(
+                np.arange(len(self))[chosen if chosen.size else chosen.astype(np.int64)]
+            )
+        except IndexError as error:
+            raise InputError(f"Row numbers must be below {len(self)}: {error}.") from error
+
+    def _subset(self, rows: NDArray[np.int64] | None, regions: NDArray[np.int64] | None) -> Cohort:
+        if isinstance(self.signals, LazySignals):
+            signals: SignalArray = self.signals.take(rows, regions)
+        else:
+            signals = self.signals if rows is None else self.signals[rows]
+            signals = signals if regions is None else signals[:, regions]
+        samples = self.samples if rows is None else self.samples.iloc[rows]
+        names = self.regions if regions is None else [self.regions[i] for i in regions]
+        truth = self.truth
+        if truth is not None and regions is not None:
+            truth = truth.keep_regions(regions)
+        return self._with(signals=signals, samples=samples, regions=names, truth=truth)
+
+    def _with(self, **changes: Any) -> Cohort:  # noqa: ANN401
+        fields: dict[str, Any] = {
+            "signals": self.signals,
+            "samples": self.samples,
+            "regions": self.regions,
+            "tr": self.tr,
+            "provenance": self.provenance,
+            "truth": self.truth,
+        }
+        return Cohort(**(fields | changes))
+
+
+def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalArray:
+    checked: SignalArray = (
+        signals if isinstance(signals, LazySignals) else np.asarray(signals, dtype=np.float32)
+    )
+    if checked.ndim != 3:
+        raise InputError(
+            f"Signals must have the axes (sample, region, time), got shape {checked.shape}."
+        )
+    if checked.shape[0] != n_samples:
+        raise InputError(
+            f"Expected one row of facts per sample, got {n_samples} rows for "
+            f"{checked.shape[0]} samples."
+        )
+    return checked
+
+
+def _check_regions(regions: Sequence[str] | None, expected: int) -> tuple[str, ...]:
+    names = tuple(f"region-{i}" for i in range(expected)) if regions is None else tuple(regions)
+    if len(names) != expected:
+        raise InputError(f"Expected {expected} region names, got {len(names)}.")
+    if len(set(names)) != len(names):
+        raise InputError("Region names must be unique.")
+    return tuple(str(name) for name in names)
+
+
+def _check_finite(signals: SignalArray, ids: pd.Index) -> None:
+    if isinstance(signals, LazySignals):
+        return  # checked when it was written; each read checks for missing chunks
+    bad = np.flatnonzero(~np.isfinite(signals).all(axis=(1, 2)))
+    if len(bad):
+        raise InputError(
+            f"Signals must be finite, but {len(bad)} samples hold NaN or infinite values: "
+            f"{name_first(ids[bad])}; leave them out or repair them."
+        )

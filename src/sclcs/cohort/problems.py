@@ -1,0 +1,146 @@
+"""What can be wrong with a cohort, and how it is said.
+
+Checks return :class:`Problem` objects; nothing is raised until all of them are known,
+so that one message names every kind of trouble and its first offenders.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, get_args
+
+from sclcs.core.errors import InputError, UnreadableFileError, name_first
+
+__all__ = ["KINDS", "OnBad", "Problem", "explain", "raise_for", "require_policy"]
+
+OnBad = Literal["error", "skip"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of problem: what it means and what a user can do about it."""
+
+    meaning: str
+    advice: str
+    fatal: bool = True
+
+
+_SKIP = "drop them with --on-bad skip (on_bad='skip')"
+
+KINDS: Mapping[str, Kind] = {
+    "unreadable": Kind(
+        "Files that cannot be read",
+        f"fetch the file again, or {_SKIP}",
+    ),
+    "non-finite": Kind(
+        "Scans with NaN or infinite values",
+        f"repair the extraction, or {_SKIP}",
+    ),
+    "constant-region": Kind(
+        "Scans with a region that does not vary over time",
+        f"leave the region out with --regions, or {_SKIP}",
+    ),
+    "too-short": Kind(
+        "Scans with fewer time points than the windows need",
+        f"choose a smaller --length or --truncate, or {_SKIP}",
+    ),
+    "region-count": Kind(
+        "Scans with another number of regions than the rest",
+        f"extract all scans with one atlas, or {_SKIP}",
+    ),
+    "duplicate-id": Kind(
+        "Ids used by more than one scan",
+        "give every scan its own id; none is dropped for you, as either could be the right one",
+    ),
+    "missing-label": Kind(
+        "Scans without a row in the label table",
+        f"add the rows, or {_SKIP}",
+    ),
+    "extra-label": Kind(
+        "Rows of the label table without a scan",
+        "remove the rows, or ignore them with --on-bad skip (on_bad='skip')",
+    ),
+    "single-window": Kind(
+        "Subjects with one sample only (no positive pair for fingerprinting or the encoder)",
+        "use shorter windows or a smaller stride, or leave these subjects out",
+        fatal=False,
+    ),
+    "single-member-class": Kind(
+        "Classes with one subject only (no within-class pair)",
+        "leave the class out when ranking by this label",
+        fatal=False,
+    ),
+    "missing-value": Kind(
+        "Label columns with missing values",
+        "complete the table, or leave these samples out when ranking by this label",
+        fatal=False,
+    ),
+    "damaged": Kind(
+        "Stored data that do not match their checksum or fingerprint",
+        "make the store again from its source",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One offender and what is wrong with it.
+
+    Parameters
+    ----------
+    kind : str
+        A key of :data:`KINDS`.
+    where : str
+        The scan, subject, file or class.
+    detail : str
+        The fact that was found.
+    """
+
+    kind: str
+    where: str
+    detail: str
+
+    @property
+    def fatal(self) -> bool:
+        """Whether the cohort cannot be used as it is."""
+        return KINDS[self.kind].fatal
+
+    def __str__(self) -> str:
+        return f"{self.where} ({self.detail})" if self.detail else self.where
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the problem as plain strings, for provenance and JSON."""
+        return asdict(self)
+
+
+def require_policy(on_bad: str) -> OnBad:
+    """Return the policy, or raise if it is not one of the two."""
+    for policy in get_args(OnBad):
+        if on_bad == policy:
+            return policy  # type: ignore[no-any-return]
+    raise InputError(f"Expected on_bad to be 'error' or 'skip', got {on_bad!r}.")
+
+
+def explain(problems: Iterable[Problem]) -> str:
+    """Say in one sentence per kind how many offenders there are, who, and what to do."""
+    grouped: dict[str, list[Problem]] = defaultdict(list)
+    for problem in problems:
+        grouped[problem.kind].append(problem)
+    return " ".join(_sentence(kind, group) for kind, group in grouped.items())
+
+
+def _sentence(kind: str, group: Sequence[Problem]) -> str:
+    facts = KINDS[kind]
+    return f"{facts.meaning} ({len(group)}): {name_first(group)}; {facts.advice}."
+
+
+def raise_for(problems: Sequence[Problem]) -> None:
+    """Raise one error for all fatal problems, if there are any."""
+    fatal = [problem for problem in problems if problem.fatal]
+    if not fatal:
+        return
+    unreadable = {"unreadable", "damaged"}.issuperset(p.kind for p in fatal)
+    error = UnreadableFileError if unreadable else InputError
+    raise error(explain(fatal))

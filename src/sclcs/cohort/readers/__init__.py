@@ -1,0 +1,1 @@
+"""Readers: one file per format; each returns :class:`~sclcs.cohort.scans.Scans`."""

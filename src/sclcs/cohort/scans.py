@@ -1,0 +1,280 @@
+"""Scans as they come from files: unequal lengths, loaded one at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from sclcs.cohort.problems import OnBad, Problem
+from sclcs.cohort.windows import Windowing
+from sclcs.core.errors import InputError, UnknownNameError, name_first
+
+if TYPE_CHECKING:
+    from sclcs.cohort.cohort import Cohort
+
+__all__ = ["Scan", "Scans", "ZScore"]
+
+ZScore = Literal["none", "scan", "window"]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One scan: who, what is known of it, and how to load its signals.
+
+    Parameters
+    ----------
+    scan_id : str
+        Unique name of the scan.
+    subject : str
+        Whose scan it is.
+    load : callable
+        Returns the signals (region, time). Called when the scan is needed, so that one
+        scan at a time is in memory.
+    facts : mapping
+        Labels and covariates: diagnosis, site, session, age, ...
+    """
+
+    scan_id: str
+    subject: str
+    load: Callable[[], NDArray[Any]]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def signals(self) -> NDArray[np.float32]:
+        """Load the signals as float32 (region, time)."""
+        return np.asarray(self.load(), dtype=np.float32)
+
+
+class Scans(Sequence[Scan]):
+    """A collection of scans that share their regions; lengths may differ.
+
+    Parameters
+    ----------
+    scans : sequence of Scan
+        The scans.
+    regions : sequence of str
+        Names of the regions, in the order of the rows of every scan.
+    tr : float, optional
+        Repetition time in seconds, if all scans share it.
+    provenance : mapping, optional
+        Where the scans come from.
+    problems : sequence of Problem
+        What the reader already found: scans without labels, labels without scans, ...
+        Their policy is decided when the cohort is built.
+    """
+
+    def __init__(
+        self,
+        scans: Sequence[Scan],
+        regions: Sequence[str],
+        tr: float | None = None,
+        provenance: Mapping[str, Any] | None = None,
+        problems: Sequence[Problem] = (),
+    ) -> None:
+        self._scans = list(scans)
+        self.regions = tuple(str(name) for name in regions)
+        self.tr = None if tr is None else float(tr)
+        self.provenance = dict(provenance or {})
+        self.problems = [*problems, *_duplicate_ids(self._scans)]
+        repeated = [name for name, n in Counter(self.regions).items() if n > 1]
+        if repeated:
+            raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        signals: Sequence[ArrayLike],
+        subjects: Sequence[object],
+        *,
+        facts: Mapping[str, Sequence[object]] | None = None,
+        scan_ids: Sequence[object] | None = None,
+        regions: Sequence[str] | None = None,
+        tr: float | None = None,
+    ) -> Scans:
+        """Make scans from arrays in memory.
+
+        Parameters
+        ----------
+        signals : sequence of array, each (region, time)
+            The scans; lengths may differ.
+        subjects : sequence
+            The subject of each scan.
+        facts : mapping of str to sequence, optional
+            Label columns, one value per scan.
+        scan_ids : sequence, optional
+            Unique names; made from the subjects if not given.
+        regions : sequence of str, optional
+            Region names; ``region-0``, ... if not given.
+        tr : float, optional
+            Repetition time in seconds.
+
+        Returns
+        -------
+        Scans
+        """
+        arrays = [np.asarray(array) for array in signals]
+        if not arrays:
+            raise InputError("Expected at least one scan, got none.")
+        ids = _scan_ids(subjects) if scan_ids is None else [str(name) for name in scan_ids]
+        columns = {"subjects": subjects, "scan_ids": ids, **(facts or {})}
+        for name, column in columns.items():
+            if len(column) != len(arrays):
+                raise InputError(
+                    f"Expected one value of {name} per scan, got {len(column)} values for "
+                    f"{len(arrays)} scans."
+                )
+        scans = [
+            Scan(
+                ids[i],
+                str(subjects[i]),
+                load=lambda array=array: array,  # type: ignore[misc]
+                facts={name: column[i] for name, column in (facts or {}).items()},
+            )
+            for i, array in enumerate(arrays)
+        ]
+        if regions is None:
+            regions = [f"region-{i}" for i in range(arrays[0].shape[0])]
+        return cls(scans, regions, tr, {"reader": "from_arrays"})
+
+    def __len__(self) -> int:
+        return len(self._scans)
+
+    def __getitem__(self, index: int) -> Scan:  # type: ignore[override]
+        return self._scans[index]
+
+    def __iter__(self) -> Iterator[Scan]:
+        return iter(self._scans)
+
+    def __repr__(self) -> str:
+        subjects = len({scan.subject for scan in self})
+        return f"Scans({len(self)} scans, {subjects} subjects, {len(self.regions)} regions)"
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per scan, indexed by ``scan_id``: the subject and the facts."""
+        rows = [{"subject": scan.subject, **scan.facts} for scan in self]
+        index = pd.Index([scan.scan_id for scan in self], name="scan_id", dtype=object)
+        return pd.DataFrame(rows, index=index)
+
+    def keep_regions(self, names: Sequence[str]) -> Scans:
+        """Return the same scans with some regions only, in the order given."""
+        unknown = [name for name in names if name not in self.regions]
+        if unknown:
+            raise UnknownNameError(
+                f"Unknown regions: {name_first(unknown)}; the scans have "
+                f"{name_first(self.regions, 10)}."
+            )
+        rows = np.array([self.regions.index(name) for name in names])
+        expected = len(self.regions)
+        scans = [
+            Scan(scan.scan_id, scan.subject, _rows_of(scan.load, rows, expected), scan.facts)
+            for scan in self
+        ]
+        return Scans(scans, names, self.tr, self.provenance, _without_duplicates(self.problems))
+
+    def windows(
+        self,
+        length: int,
+        stride: int,
+        truncate: int | None = None,
+        *,
+        drop_first: int = 0,
+        zscore: ZScore = "none",
+        on_bad: OnBad = "error",
+        out: str | os.PathLike[str] | None = None,
+    ) -> Cohort:
+        """Cut every scan into windows of one length.
+
+        Parameters
+        ----------
+        length, stride : int
+            Time points of a window, and from one start to the next. The paper uses 70
+            and 35.
+        truncate : int, optional
+            Use exactly the first `truncate` time points (the paper: 210); a shorter scan
+            is too short.
+        drop_first : int
+            Time points dropped at the start of every scan.
+        zscore : {'none', 'scan', 'window'}
+            Whether each region is brought to mean 0 and standard deviation 1 (ddof 1)
+            over the kept part of the scan or inside each window. Recorded in the provenance.
+        on_bad : {'error', 'skip'}
+            Raise on the first bad scans, or drop them and record why.
+        out : path-like, optional
+            Write the cohort there, one scan in memory at a time, instead of keeping it
+            in memory.
+
+        Returns
+        -------
+        Cohort
+        """
+        windowing = Windowing(length, stride, truncate, drop_first)
+        return self.cut(windowing, zscore=zscore, on_bad=on_bad, out=out)
+
+    def whole(
+        self,
+        truncate: int | None = None,
+        *,
+        drop_first: int = 0,
+        zscore: ZScore = "none",
+        on_bad: OnBad = "error",
+        out: str | os.PathLike[str] | None = None,
+    ) -> Cohort:
+        """Take every scan as one sample (the static network).
+
+        Scans must have one length; `truncate` cuts them to it. The other parameters are
+        those of :meth:`windows`.
+        """
+        windowing = Windowing(None, truncate=truncate, drop_first=drop_first)
+        return self.cut(windowing, zscore=zscore, on_bad=on_bad, out=out)
+
+    def cut(
+        self,
+        windowing: Windowing,
+        *,
+        zscore: ZScore = "none",
+        on_bad: OnBad = "error",
+        out: str | os.PathLike[str] | None = None,
+    ) -> Cohort:
+        """Cut scans by a :class:`Windowing`; see :meth:`windows`."""
+        from sclcs.cohort.build import build_cohort
+
+        return build_cohort(self, windowing, zscore=zscore, on_bad=on_bad, out=out)
+
+
+def _scan_ids(subjects: Sequence[object]) -> list[str]:
+    repeated = Counter(map(str, subjects))
+    seen: Counter[str] = Counter()
+    ids = []
+    for subject in map(str, subjects):
+        seen[subject] += 1
+        ids.append(f"{subject}_scan-{seen[subject]}" if repeated[subject] > 1 else subject)
+    return ids
+
+
+def _rows_of(
+    load: Callable[[], NDArray[Any]], rows: NDArray[np.int64], expected: int
+) -> Callable[[], NDArray[Any]]:
+    def load_rows() -> NDArray[Any]:
+        signals = load()
+        # A scan with another number of regions is left whole: the region-count check names it.
+        return signals[rows] if signals.shape[0] == expected else signals
+
+    return load_rows
+
+
+def _duplicate_ids(scans: Sequence[Scan]) -> list[Problem]:
+    counts = Counter(scan.scan_id for scan in scans)
+    return [Problem("duplicate-id", name, f"{n} scans") for name, n in counts.items() if n > 1]
+
+
+def _without_duplicates(problems: Sequence[Problem]) -> list[Problem]:
+    """Drop what the constructor will find again."""
+    return [problem for problem in problems if problem.kind != "duplicate-id"]

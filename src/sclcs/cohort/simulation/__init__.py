@@ -1,0 +1,1 @@
+"""Simulated cohorts with known effects, calibrated on real data."""

@@ -1,0 +1,162 @@
+"""Progress of long work: a bar on a terminal, plain lines in a log file, nothing in a library call.
+
+The display is off until :func:`show_progress` turns it on (the command line does), so
+that importing sclcs in a script or a notebook never prints.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import IO, Protocol, TypeVar
+
+__all__ = ["Ticker", "show_progress", "task", "track"]
+
+T = TypeVar("T")
+
+SECONDS_BETWEEN_LINES = 5.0
+
+_visible: ContextVar[bool] = ContextVar("sclcs_progress_visible", default=False)
+
+
+class Ticker(Protocol):
+    """Counts finished steps of one piece of work."""
+
+    def advance(self, steps: int = 1) -> None:
+        """Report that some steps are done."""
+
+
+class _Silent:
+    def advance(self, steps: int = 1) -> None:
+        pass
+
+
+class _PlainLines:
+    """Progress as a log line every few seconds, for output that is not a terminal."""
+
+    def __init__(self, description: str, total: int | None, stream: IO[str]) -> None:
+        self._description = description
+        self._total = total
+        self._stream = stream
+        self._done = 0
+        self._start = self._last_line = time.monotonic()
+
+    def advance(self, steps: int = 1) -> None:
+        self._done += steps
+        now = time.monotonic()
+        if now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            self._print(now)
+
+    def finish(self) -> None:
+        elapsed = time.monotonic() - self._start
+        self._stream.write(f"{self._description}: {self._done} done in {elapsed:.1f} s\n")
+        self._stream.flush()
+
+    def _print(self, now: float) -> None:
+        rate = self._done / max(now - self._start, 1e-9)
+        if self._total is None:
+            line = f"{self._description}: {self._done} ({rate:.1f}/s)\n"
+        else:
+            left = (self._total - self._done) / rate if rate > 0 else float("inf")
+            line = (
+                f"{self._description}: {self._done}/{self._total} "
+                f"({rate:.1f}/s, about {left:.0f} s left)\n"
+            )
+        self._stream.write(line)
+        self._stream.flush()
+
+
+@contextmanager
+def show_progress(visible: bool = True) -> Iterator[None]:
+    """Show (or hide) the progress of everything inside the block."""
+    token = _visible.set(visible)
+    try:
+        yield
+    finally:
+        _visible.reset(token)
+
+
+@contextmanager
+def task(description: str, total: int | None = None) -> Iterator[Ticker]:
+    """Open a piece of work whose steps are reported by ``advance``.
+
+    Parameters
+    ----------
+    description : str
+        What is being done, for a person.
+    total : int, optional
+        Number of steps, if known.
+
+    Yields
+    ------
+    Ticker
+        Call ``advance()`` after each step.
+    """
+    stream = sys.stderr
+    if not _visible.get():
+        yield _Silent()
+    elif stream.isatty():
+        with _rich_bar(description, total) as ticker:
+            yield ticker
+    else:
+        lines = _PlainLines(description, total, stream)
+        yield lines
+        lines.finish()
+
+
+@contextmanager
+def _rich_bar(description: str, total: int | None) -> Iterator[Ticker]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        bar = bars.add_task(description, total=total)
+
+        class _Bar:
+            def advance(self, steps: int = 1) -> None:
+                bars.advance(bar, steps)
+
+        yield _Bar()
+
+
+def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
+    """Iterate over items and report each as one step.
+
+    Parameters
+    ----------
+    items : iterable
+        What to go through.
+    description : str
+        What is being done, for a person.
+    total : int, optional
+        Number of items; taken from ``len`` where possible.
+
+    Yields
+    ------
+    object
+        The items, unchanged.
+    """
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with task(description, total) as ticker:
+        for item in items:
+            yield item
+            ticker.advance()

@@ -1,0 +1,11 @@
+"""Zarr groups on disk: created whole or not at all, every chunk with a checksum."""
+
+from sclcs.store.zarr_group import (
+    create_array,
+    create_group,
+    open_group,
+    read_array,
+    rows_per_chunk,
+)
+
+__all__ = ["create_array", "create_group", "open_group", "read_array", "rows_per_chunk"]

@@ -1,0 +1,118 @@
+"""Thin helpers over zarr v3 that fix our conventions in one place.
+
+Arrays carry named dimensions, are compressed with Zstandard and end each chunk with a
+CRC-32C, so that a damaged chunk is an error and never a wrong number. The fill value of
+floats is NaN: a chunk that is missing can be told from one that holds zeros.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from sclcs.core.errors import DamagedStoreError, UnreadableFileError
+from sclcs.core.files import require_existing
+
+if TYPE_CHECKING:
+    import zarr
+
+__all__ = ["create_array", "create_group", "open_group", "read_array", "rows_per_chunk"]
+
+CHUNK_BYTES = 2**20
+
+
+def rows_per_chunk(row_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int:
+    """Return how many rows make a chunk of about one mebibyte."""
+    return max(1, chunk_bytes // max(1, row_bytes))
+
+
+def create_group(path: str | os.PathLike[str]) -> zarr.Group:
+    """Create an empty zarr v3 group in a new or empty folder."""
+    import zarr
+
+    return zarr.create_group(str(path), zarr_format=3)
+
+
+def open_group(path: str | os.PathLike[str], kind: str) -> zarr.Group:
+    """Open a group read-only and check that it is of the expected kind.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    kind : str
+        What must stand in the group's attribute ``sclcs_kind``.
+
+    Returns
+    -------
+    zarr.Group
+    """
+    import zarr
+
+    path = require_existing(path, f"{kind} folder")
+    try:
+        group = zarr.open_group(str(path), mode="r", zarr_format=3)
+    except Exception as error:
+        raise _not_a_store(path, kind) from error
+    if group.attrs.get("sclcs_kind") != kind:
+        raise _not_a_store(path, kind)
+    return group
+
+
+def _not_a_store(path: Path, kind: str) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"Expected a {kind} written by sclcs at {path}, but found something else; "
+        "`sclcs cohort import` makes a cohort from other formats."
+    )
+
+
+def create_array(
+    group: zarr.Group,
+    name: str,
+    shape: Sequence[int],
+    dtype: DTypeLike,
+    *,
+    chunks: Sequence[int],
+    dimensions: Sequence[str],
+) -> zarr.Array[Any]:
+    """Create an array with our compression, checksum and fill value."""
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    dtype = np.dtype(dtype)
+    return group.create_array(
+        name,
+        shape=tuple(shape),
+        dtype=dtype,
+        chunks=tuple(max(1, c) for c in chunks),
+        compressors=[ZstdCodec(level=1), Crc32cCodec()],
+        fill_value=np.nan if dtype.kind == "f" else 0,
+        dimension_names=tuple(dimensions),
+    )
+
+
+def read_array(array: zarr.Array[Any], selection: Any = ...) -> NDArray[Any]:  # noqa: ANN401
+    """Read part of an array; a chunk that fails its checksum is a clear error.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        Where to read.
+    selection : int, slice, index array or tuple of them
+        Orthogonal selection, as in ``array.oindex``.
+
+    Returns
+    -------
+    ndarray
+    """
+    try:
+        return np.asarray(array.oindex[selection])
+    except (ValueError, RuntimeError, EOFError) as error:
+        raise DamagedStoreError(
+            f"The array {array.name or array.path} in {array.store_path} is damaged ({error}); "
+            "make the store again from its source."
+        ) from error
