@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ def read_table_file(path: Path, *, all_sheets: bool = False) -> Columns:
         return _columns(_text_rows(path), path)
     if suffix in _EXCEL_SUFFIXES:
         sheets = _excel_sheets(path)
-        return _joined([_columns(rows, path) for rows in (sheets if all_sheets else sheets[:1])])
+        filled = [rows for rows in sheets if _has_content(rows)] if all_sheets else sheets[:1]
+        return _joined([_columns(rows, path) for rows in filled or sheets[:1]])
     raise InputError(
         f"Expected a table as .csv, .tsv or .xlsx, got {path}; save it in one of these formats."
     )
@@ -80,10 +81,7 @@ def _excel_sheets(path: Path) -> list[list[list[str]]]:
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
-            return [
-                [[_cell_text(value) for value in row] for row in sheet.iter_rows(values_only=True)]
-                for sheet in book.worksheets
-            ]
+            return [_sheet_rows(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
         finally:
             book.close()
     except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, EOFError) as error:
@@ -91,6 +89,16 @@ def _excel_sheets(path: Path) -> list[list[list[str]]]:
             f"Expected an Excel workbook in {path}, but it is damaged or of another format "
             f"({error}); fetch it again, or save the table as csv."
         ) from error
+
+
+def _sheet_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]]:
+    texts = [[_cell_text(value) for value in row] for row in rows]
+    width = max(map(len, texts), default=0)
+    return [row + [""] * (width - len(row)) for row in texts]  # empty cells may not be stored
+
+
+def _has_content(rows: Sequence[Sequence[str]]) -> bool:
+    return any(cell.strip() for row in rows for cell in row)
 
 
 def _cell_text(value: Any) -> str:  # noqa: ANN401

@@ -1,0 +1,185 @@
+"""Named sets of regions, and choosing regions by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sclcs.cohort.scans import Scans
+from sclcs.core.errors import InputError, UnknownNameError, name_first
+
+__all__ = ["ATLAS_SIZES", "REGION_SETS", "RegionSet", "choose_regions", "region_set"]
+
+ATLAS_SIZES = {"dosenbach": 160}
+"""How many regions the atlases of the named sets have."""
+
+ALL_REGIONS = "all"
+
+# The paper's default-mode regions: number in the Dosenbach-160 atlas and anatomical name.
+_DOSENBACH_DEFAULT_MODE = {
+    1: "vmPFC",
+    4: "mPFC",
+    5: "aPFC",
+    6: "vmPFC",
+    7: "vmPFC",
+    11: "vmPFC",
+    13: "vmPFC",
+    14: "ACC",
+    15: "vlPFC",
+    17: "sup frontal",
+    20: "sup frontal",
+    25: "vFC",
+    63: "inf temporal",
+    72: "inf temporal",
+    73: "post cingulate",
+    85: "precuneus",
+    90: "post cingulate",
+    91: "inf temporal",
+    93: "post cingulate",
+    94: "precuneus",
+    100: "sup temporal",
+    102: "angular gyrus",
+    104: "IPL",
+    105: "precuneus",
+    108: "post cingulate",
+    111: "post cingulate",
+    112: "precuneus",
+    115: "post cingulate",
+    117: "angular gyrus",
+    124: "angular gyrus",
+    132: "precuneus",
+    134: "IPS",
+    137: "occipital",
+}
+
+
+@dataclass(frozen=True)
+class RegionSet:
+    """Some regions of an atlas.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    atlas : str
+        The atlas, a key of :data:`ATLAS_SIZES`.
+    numbers : tuple of int
+        The regions as numbered by the atlas, from 1.
+    names : tuple of str
+        Their names, in the same order.
+    """
+
+    name: str
+    atlas: str
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def _dosenbach_name(number: int) -> str:
+    anatomy = _DOSENBACH_DEFAULT_MODE.get(number)
+    return f"dosenbach_{number:03d}" if anatomy is None else f"{anatomy}_{number}"
+
+
+def _dosenbach_set(name: str, numbers: Sequence[int]) -> RegionSet:
+    return RegionSet(name, "dosenbach", tuple(numbers), tuple(map(_dosenbach_name, numbers)))
+
+
+REGION_SETS = {
+    chosen.name: chosen
+    for chosen in (
+        _dosenbach_set("dosenbach-dmn33", list(_DOSENBACH_DEFAULT_MODE)),
+        _dosenbach_set("dosenbach-160", range(1, ATLAS_SIZES["dosenbach"] + 1)),
+    )
+}
+"""The known sets by name."""
+
+
+def region_set(name: str) -> RegionSet:
+    """Return a named set of regions.
+
+    Parameters
+    ----------
+    name : str
+        ``"dosenbach-dmn33"`` (the paper's 33 default-mode regions) or ``"dosenbach-160"``.
+
+    Returns
+    -------
+    RegionSet
+
+    Examples
+    --------
+    >>> region_set("dosenbach-dmn33").names[:3]
+    ('vmPFC_1', 'mPFC_4', 'aPFC_5')
+    """
+    if name not in REGION_SETS:
+        raise UnknownNameError(
+            f"Unknown region set {name!r}; known sets are {', '.join(REGION_SETS)}."
+            f"{_nearest(name, list(REGION_SETS))}"
+        )
+    return REGION_SETS[name]
+
+
+def choose_regions(scans: Scans, wanted: str | Sequence[str] | None) -> Scans:
+    """Keep some regions of scans.
+
+    Parameters
+    ----------
+    scans : Scans
+        The scans.
+    wanted : str or sequence of str or None
+        The name of a region set, region names (a list, or one string separated by commas),
+        or None or ``"all"`` for all regions. A set is found by the names of its regions; if
+        the scans have as many regions as its atlas under other names, by their numbers, and
+        they then get the names of the set.
+
+    Returns
+    -------
+    Scans
+    """
+    if wanted is None or wanted == ALL_REGIONS:
+        return scans
+    if isinstance(wanted, str):
+        if wanted in REGION_SETS:
+            return _keep_set(scans, REGION_SETS[wanted])
+        names = [name.strip() for name in wanted.split(",") if name.strip()]
+    else:
+        names = [str(name) for name in wanted]
+    if not names:
+        raise InputError("Expected a region set or region names, got none.")
+    _require_known(scans, names)
+    return scans.keep_regions(names)
+
+
+def _keep_set(scans: Scans, chosen: RegionSet) -> Scans:
+    if set(chosen.names) <= set(scans.regions):
+        return scans.keep_regions(chosen.names)
+    size = ATLAS_SIZES[chosen.atlas]
+    if len(scans.regions) != size:
+        raise InputError(
+            f"The region set {chosen.name} needs its {len(chosen)} regions by name, or all {size} "
+            f"regions of the {chosen.atlas} atlas in order; the scans have {len(scans.regions)} "
+            f"regions: {name_first(scans.regions)}. Name regions with --regions a,b,c."
+        )
+    kept = scans.keep_regions([scans.regions[number - 1] for number in chosen.numbers])
+    problems = [problem for problem in kept.problems if problem.kind != "duplicate-id"]
+    return Scans(list(kept), chosen.names, kept.tr, kept.provenance, problems)
+
+
+def _require_known(scans: Scans, names: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in scans.regions]
+    if unknown:
+        known = [*REGION_SETS, *scans.regions]
+        raise UnknownNameError(
+            f"Expected a region set ({', '.join(REGION_SETS)}) or names of regions of the scans "
+            f"({name_first(scans.regions)}), got unknown {name_first(unknown)}."
+            f"{_nearest(unknown[0], known)}"
+        )
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {close[0]}?" if close else ""
