@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.problems import OnBad, Problem
 from sclcs.cohort.windows import Windowing
-from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
-__all__ = ["Scan", "Scans", "ZScore"]
+__all__ = ["Scan", "Scans", "ZScore", "unique_scan_ids"]
 
 ZScore = Literal["none", "scan", "window"]
 
@@ -122,7 +122,7 @@ class Scans(Sequence[Scan]):
         arrays = [np.asarray(array) for array in signals]
         if not arrays:
             raise InputError("Expected at least one scan, got none.")
-        ids = _scan_ids(subjects) if scan_ids is None else [str(name) for name in scan_ids]
+        ids = unique_scan_ids(subjects) if scan_ids is None else [str(name) for name in scan_ids]
         columns = {"subjects": subjects, "scan_ids": ids, **(facts or {})}
         for name, column in columns.items():
             if len(column) != len(arrays):
@@ -249,7 +249,8 @@ class Scans(Sequence[Scan]):
         return build_cohort(self, windowing, zscore=zscore, on_bad=on_bad, out=out)
 
 
-def _scan_ids(subjects: Sequence[object]) -> list[str]:
+def unique_scan_ids(subjects: Sequence[object]) -> list[str]:
+    """Name scans by their subject, and number them where a subject has several."""
     repeated = Counter(map(str, subjects))
     seen: Counter[str] = Counter()
     ids = []
@@ -264,8 +265,14 @@ def _rows_of(
 ) -> Callable[[], NDArray[Any]]:
     def load_rows() -> NDArray[Any]:
         signals = load()
-        # A scan with another number of regions is left whole: the region-count check names it.
-        return signals[rows] if signals.shape[0] == expected else signals
+        found = signals.shape[0]
+        if found == expected:
+            return signals[rows]
+        if found == len(rows):  # would pass for the chosen regions
+            raise UnreadableFileError(
+                f"Expected {expected} regions before choosing {found} of them, found {found}"
+            )
+        return signals  # left whole: the region-count check names it
 
     return load_rows
 
