@@ -1,0 +1,102 @@
+"""Opening .npy and .npz files safely: nothing is unpickled, damage is named."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.core.errors import UnreadableFileError
+
+__all__ = ["NpzArchive", "open_npy"]
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError)
+
+
+class NpzArchive:
+    """The arrays of an .npz file, known by shape and type before any is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with _explain_damage(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
+            self._headers = {
+                name.removesuffix(".npy"): _header(archive.open(name))
+                for name in archive.namelist()
+            }
+        pickled = [name for name, (_, dtype) in self._headers.items() if dtype.hasobject]
+        if pickled:
+            raise _refusal_to_unpickle(f"{path} under {', '.join(pickled)}")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the arrays."""
+        return list(self._headers)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array without reading it."""
+        return self._headers[name][0]
+
+    def kind(self, name: str) -> str:
+        """Return the numpy kind of an array ('f', 'i', 'U', ...) without reading it."""
+        return self._headers[name][1].kind
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Read one array."""
+        with (
+            _explain_damage(self.path, "an .npz archive"),
+            np.load(self.path, allow_pickle=False) as archive,
+        ):
+            return np.asarray(archive[name])
+
+
+def open_npy(path: Path) -> NDArray[Any]:
+    """Open an .npy file as a memory map, so that only what is used is read."""
+    with _explain_damage(path, "an .npy array"):
+        with path.open("rb") as stream:
+            _, dtype = _header(stream)
+        if dtype.hasobject:
+            raise _refusal_to_unpickle(str(path))
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    with stream:
+        version = np.lib.format.read_magic(stream)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+        else:  # 2.0, and 3.0 which differs in the encoding of names of fields only
+            shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    return shape, dtype
+
+
+def _refusal_to_unpickle(where: str) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"Expected plain arrays, found pickled Python objects in {where}; they are never loaded, "
+        "because a pickle can run any code. Save numbers and strings as plain numpy arrays "
+        "(dtype other than object)."
+    )
+
+
+@contextmanager
+def _explain_damage(path: Path, expected: str) -> Iterator[None]:
+    try:
+        yield
+    except UnreadableFileError:
+        raise
+    except _DAMAGE as error:
+        raise UnreadableFileError(
+            f"Expected {expected} in {path}, but it is truncated, damaged or of another format "
+            f"({error}); fetch or save it again."
+        ) from error

@@ -1,0 +1,194 @@
+"""One scan in a text file: csv, tsv, txt or C-PAC .1D, one row per time point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.core.errors import UnreadableFileError, name_first
+
+__all__ = ["TextLayout", "load_text_matrix", "peek_text_matrix"]
+
+_MISSING = frozenset({"", "n/a", "na", "nan"})
+# Header and comment lines are expected among the first lines only.
+_PEEKED_LINES = 50
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How the numbers are laid out in a text file.
+
+    Parameters
+    ----------
+    n_skipped : int
+        Lines before the first row of numbers: comments and the header.
+    n_columns : int
+        Columns of numbers.
+    names : tuple of str or None
+        Names of the columns, if there is a header.
+    delimiter : str or None
+        What separates cells; None is any white space.
+    index_column : bool
+        Whether the first column numbers the rows (pandas writes one, under an empty name).
+    """
+
+    n_skipped: int
+    n_columns: int
+    names: tuple[str, ...] | None
+    delimiter: str | None
+    index_column: bool = False
+
+
+def peek_text_matrix(path: Path) -> TextLayout:
+    """Find out how a text file is laid out from its first lines.
+
+    A header is a line that starts with ``#`` and has as many cells as the numbers below
+    (C-PAC), a first line with a cell that is not a number, or one that counts 0, 1, 2, ...
+    or 1, 2, 3, ... (pandas). Other lines that start with ``#`` are comments.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    TextLayout
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            lines = list(islice(stream, _PEEKED_LINES))
+    except UnicodeDecodeError as error:
+        raise _not_text(path) from error
+    n_comments = next((i for i, line in enumerate(lines) if not _is_comment(line)), len(lines))
+    if n_comments == len(lines):
+        raise UnreadableFileError(
+            f"Expected rows of numbers in {path}, found none; fetch or extract it again."
+        )
+    first = lines[n_comments].rstrip("\r\n")
+    delimiter = _delimiter(path, first)
+    cells = _split(first, delimiter)
+    if _is_header(cells):
+        index_column = cells[0] == "" and len(cells) > 1
+        names = tuple(cells[1:] if index_column else cells)
+        return TextLayout(n_comments + 1, len(names), names, delimiter, index_column)
+    names_above = _comment_header(lines[:n_comments], delimiter, len(cells))
+    return TextLayout(n_comments, len(cells), names_above, delimiter)
+
+
+def load_text_matrix(path: Path, layout: TextLayout) -> NDArray[np.float64]:
+    """Load the numbers of a text file; empty cells and n/a become NaN.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    layout : TextLayout
+        What :func:`peek_text_matrix` found.
+
+    Returns
+    -------
+    ndarray, shape (row, column)
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            lines = [line for line in islice(stream, layout.n_skipped, None) if line.strip()]
+    except UnicodeDecodeError as error:
+        raise _not_text(path) from error
+    if not lines:
+        raise UnreadableFileError(
+            f"Expected rows of numbers below the header of {path}, found none; extract it again."
+        )
+    try:
+        matrix = np.loadtxt(lines, delimiter=layout.delimiter, comments=None, ndmin=2)
+    except ValueError:  # an empty cell, n/a, or damage: look at every cell
+        matrix = _parse_cells(path, lines, layout)
+    matrix = matrix[:, 1:] if layout.index_column else matrix
+    if matrix.shape[1] != layout.n_columns:
+        raise _ragged(path, layout.n_columns, [f"{matrix.shape[1]} in all rows of numbers"])
+    return matrix
+
+
+def _parse_cells(path: Path, lines: Sequence[str], layout: TextLayout) -> NDArray[np.float64]:
+    rows = [_split(line.rstrip("\r\n"), layout.delimiter) for line in lines]
+    width = layout.n_columns + layout.index_column
+    ragged = [
+        f"{len(row)} in line {number}"
+        for number, row in enumerate(rows, start=layout.n_skipped + 1)
+        if len(row) != width
+    ]
+    if ragged:
+        raise _ragged(path, width, ragged)
+    try:
+        return np.array([[_number(cell) for cell in row] for row in rows], dtype=np.float64)
+    except ValueError as error:
+        raise UnreadableFileError(
+            f"Expected numbers only below the header of {path} ({error}); extract it again."
+        ) from error
+
+
+def _ragged(path: Path, width: int, found: Sequence[str]) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"Expected {width} columns in every row of {path}, found {name_first(found)}; the file is "
+        "cut off or of another format."
+    )
+
+
+def _not_text(path: Path) -> UnreadableFileError:
+    return UnreadableFileError(f"Expected text in {path}, found binary data; check the format.")
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith("#") or not line.strip()
+
+
+def _delimiter(path: Path, line: str) -> str | None:
+    if path.suffix.lower() == ".tsv" or "\t" in line.strip():
+        return "\t"
+    if path.suffix.lower() == ".csv" or "," in line:
+        return ";" if ";" in line and "," not in line else ","
+    return None
+
+
+def _split(line: str, delimiter: str | None) -> list[str]:
+    # C-PAC ends some rows with a tab; it separates nothing.
+    text = line.rstrip("\t ") if delimiter == "\t" else line
+    return [cell.strip().strip('"') for cell in text.split(delimiter)]
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    if not all(_is_number(cell) for cell in cells):
+        return True
+    if len(cells) < 3 or not all(cell.isdigit() for cell in cells):
+        return False
+    return [int(cell) for cell in cells] in ([*range(len(cells))], [*range(1, len(cells) + 1)])
+
+
+def _comment_header(
+    comments: Iterable[str], delimiter: str | None, n_columns: int
+) -> tuple[str, ...] | None:
+    for line in reversed(list(comments)):
+        for separator in (delimiter, None):
+            cells = _split(line.strip(), separator)
+            names = tuple(cell.lstrip("#").strip() for cell in cells)
+            if len(names) == n_columns and all(names):
+                return names
+    return None
+
+
+def _number(cell: str) -> float:
+    return float("nan") if cell.lower() in _MISSING else float(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        # An empty first cell is pandas' header over its index; n/a is a missing number.
+        return cell.lower() in _MISSING - {""}
+    return True
