@@ -1,0 +1,178 @@
+"""Facts around a BIDS derivative: its participants and its JSON sidecars."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sclcs.cohort.bids_files import BidsFile
+from sclcs.cohort.bids_names import BidsName, parse_bids_name
+from sclcs.cohort.labels import LabelTable, attach_labels, fact_name
+from sclcs.cohort.scans import Scans
+from sclcs.core.errors import UnreadableFileError
+
+__all__ = ["Sidecars", "attach_participants", "dataset_folders", "find_participants", "split_tr"]
+
+_PARENTS_SEARCHED = 3
+
+
+def find_participants(folder: str | os.PathLike[str]) -> Path | None:
+    """Find ``participants.tsv`` of a derivative: in it, or in the dataset it derives from.
+
+    Parameters
+    ----------
+    folder : path-like
+        The derivative folder.
+
+    Returns
+    -------
+    Path or None
+    """
+    for place in dataset_folders(folder):
+        if (place / "participants.tsv").is_file():
+            return place / "participants.tsv"
+    return None
+
+
+def dataset_folders(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return the derivative folder and the datasets around it, innermost first.
+
+    A parent counts as a dataset if it holds a ``derivatives`` folder on the way down, or
+    a ``dataset_description.json``; other parents may hold unrelated tables.
+    """
+    folder = Path(folder).resolve()
+    places = [folder]
+    for parent in list(folder.parents)[:_PARENTS_SEARCHED]:
+        below = places[-1].relative_to(parent).parts
+        if "derivatives" in below or (parent / "dataset_description.json").is_file():
+            places.append(parent)
+    return places
+
+
+@dataclass
+class Sidecars:
+    """JSON sidecars of a derivative and its dataset, looked up by BIDS inheritance.
+
+    Parameters
+    ----------
+    folder : path-like
+        The derivative folder.
+    """
+
+    folder: str | os.PathLike[str]
+    _listed: dict[Path, list[BidsFile]] = field(default_factory=dict)
+    _read: dict[Path, dict[str, Any]] = field(default_factory=dict)
+
+    def repetition_time(self, file: BidsFile) -> float | None:
+        """Return the repetition time of a scan in seconds, if a sidecar tells it.
+
+        The nearest and most specific sidecar wins: beside the file, then up to the
+        derivative folder, then the same in the dataset it derives from. XCP-D writes
+        ``RepetitionTime``; ``SamplingFrequency`` (in Hz) is understood too.
+        """
+        for path in self._candidates(file):
+            content = self._content(path)
+            seconds = _positive(content.get("RepetitionTime"))
+            frequency = _positive(content.get("SamplingFrequency"))
+            if seconds is not None:
+                return seconds
+            if frequency is not None:
+                return 1.0 / frequency
+        return None
+
+    def _candidates(self, file: BidsFile) -> list[Path]:
+        candidates = []
+        inner = Path(self.folder).resolve()
+        below = file.path.resolve().parent.relative_to(inner)
+        for root in dataset_folders(inner):
+            for place in [root / below, *(root / up for up in below.parents)]:
+                fitting = [s for s in self._listing(place) if _applies(s.name, file.name)]
+                # Own suffix and more entities first: the most specific statement.
+                fitting.sort(
+                    key=lambda s: (s.name.suffix != file.name.suffix, -len(s.name.entities))
+                )
+                candidates.extend(s.path for s in fitting)
+        return candidates
+
+    def _listing(self, place: Path) -> list[BidsFile]:
+        if place not in self._listed:
+            parsed = [(path, parse_bids_name(path)) for path in sorted(place.glob("*.json"))]
+            self._listed[place] = [BidsFile(p, name) for p, name in parsed if name is not None]
+        return self._listed[place]
+
+    def _content(self, path: Path) -> dict[str, Any]:
+        if path not in self._read:
+            try:
+                content = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise UnreadableFileError(
+                    f"Expected JSON in {path}, but it is damaged ({error}); repair it, or give "
+                    "the repetition time with --tr (tr=...)."
+                ) from error
+            self._read[path] = content if isinstance(content, dict) else {}
+        return self._read[path]
+
+
+def _applies(sidecar: BidsName, file: BidsName) -> bool:
+    if sidecar.suffix == file.suffix:
+        return sidecar.entities.items() <= file.entities.items()
+    # How the image was resampled or denoised does not change when it was measured.
+    return sidecar.suffix == "bold" and sidecar.identity.items() <= file.identity.items()
+
+
+def _positive(value: object) -> float | None:
+    """Return a positive number; some XCP-D sidecars say ``"TR"`` instead of one."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    return None
+
+
+def attach_participants(scans: Scans, table: LabelTable, subjects_found: Collection[str]) -> Scans:
+    """Give scans the labels of ``participants.tsv``.
+
+    Parameters
+    ----------
+    scans : Scans
+        The scans; facts that come from file names are kept.
+    table : LabelTable
+        One row per participant.
+    subjects_found : collection of str
+        Subjects with any file in the derivative. Their rows are no mistake even if none of
+        their scans was chosen.
+
+    Returns
+    -------
+    Scans
+    """
+    chosen = {scan.subject for scan in scans}
+    named = [f"sub-{name.removeprefix('sub-')}" for name in table.ids("subject")]
+    rows = [row for row, name in enumerate(named) if name in chosen or name not in subjects_found]
+    from_names = {fact for scan in scans for fact in scan.facts}
+    table = table.keep_rows(rows)
+    columns = {k: v for k, v in table.columns.items() if fact_name(k) not in from_names}
+    return attach_labels(scans, replace(table, columns=columns), by="subject")
+
+
+def split_tr(times: Sequence[float | None]) -> tuple[float | None, list[dict[str, Any]]]:
+    """Tell a repetition time that all scans share from one that is a fact of each scan.
+
+    Parameters
+    ----------
+    times : sequence of float or None
+        One per scan, in seconds.
+
+    Returns
+    -------
+    shared : float or None
+        The time, if all scans have the same.
+    facts : list of dict
+        ``{"tr": seconds}`` per scan if they differ, else empty.
+    """
+    different = set(times)
+    if len(different) == 1:
+        return different.pop(), [{} for _ in times]
+    return None, [{"tr": time} for time in times]
