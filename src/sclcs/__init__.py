@@ -1,3 +1,34 @@
-"""Choose the right functional-connectivity operator for an fMRI cohort."""
+"""Choose the right functional-connectivity operator for an fMRI cohort.
+
+The names below are loaded when they are first used, so that ``import sclcs`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.scans import Scan, Scans
+    from sclcs.cohort.simulation import simulate_cohort
 
 __version__ = "0.1.0.dev0"
+__all__ = ["Cohort", "Scan", "Scans", "__version__", "simulate_cohort"]
+
+_HOMES = {
+    "Cohort": "sclcs.cohort.cohort",
+    "Scan": "sclcs.cohort.scans",
+    "Scans": "sclcs.cohort.scans",
+    "simulate_cohort": "sclcs.cohort.simulation",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sclcs' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
-__all__ = ["clean_table", "column_kinds", "label_column", "table_from_csv", "table_to_csv"]
+__all__ = [
+    "class_columns",
+    "clean_table",
+    "column_kinds",
+    "label_column",
+    "number_columns",
+    "table_from_csv",
+    "table_to_csv",
+]
 
 REQUIRED = ("subject", "window")
+MAX_CLASSES = 30
+_BOOKKEEPING = {"subject", "window", "scan", "start"}
 
 
 def clean_table(samples: pd.DataFrame) -> pd.DataFrame:
@@ -40,13 +50,22 @@ def clean_table(samples: pd.DataFrame) -> pd.DataFrame:
             f"The table of samples needs the columns {', '.join(REQUIRED)}, "
             f"but {name_first(missing)} is not there; it has {name_first(samples.columns, 10)}."
         )
-    table = pd.DataFrame(index=pd.Index(samples.index.astype(str), name="sample_id", dtype=object))
-    for name in samples.columns:
-        table[str(name)] = _plain(samples[name]).to_numpy()
-    table["subject"] = pd.Series(_as_strings(samples["subject"]), index=table.index, dtype=object)
-    table["window"] = samples["window"].to_numpy(dtype=np.int64)
+    columns = {str(name): _plain(samples[name]) for name in samples.columns}
+    columns["subject"] = _as_strings(samples["subject"])
+    columns["window"] = samples["window"].to_numpy(dtype=np.int64)
+    table = _frame([str(name) for name in samples.index], columns)
     _check_ids(table)
     return table
+
+
+def _frame(ids: Sequence[str], columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    # Text is kept as objects: pandas 2 and 3 disagree on what an inferred string column is.
+    index = pd.Index(np.array(ids, dtype=object), name="sample_id")
+    series = {
+        name: pd.Series(values, index=index, dtype=values.dtype, name=name)
+        for name, values in columns.items()
+    }
+    return pd.DataFrame(series, index=index)
 
 
 def _check_ids(table: pd.DataFrame) -> None:
@@ -61,18 +80,21 @@ def _check_ids(table: pd.DataFrame) -> None:
         raise InputError(f"Every sample needs a subject; missing for {name_first(nameless)}.")
 
 
-def _as_strings(column: pd.Series) -> list[str | None]:
-    return [None if pd.isna(value) or str(value) == "" else str(value) for value in column]
+def _as_strings(column: pd.Series) -> np.ndarray:
+    values = np.empty(len(column), dtype=object)
+    values[:] = [None if pd.isna(value) or str(value) == "" else str(value) for value in column]
+    return values
 
 
-def _plain(column: pd.Series) -> pd.Series:
-    if pd.api.types.is_bool_dtype(column.dtype) and not column.isna().any():
-        return column.astype(bool)
-    if pd.api.types.is_integer_dtype(column.dtype) and not column.isna().any():
-        return column.astype(np.int64)
+def _plain(column: pd.Series) -> np.ndarray:
+    complete = not column.isna().any()
+    if pd.api.types.is_bool_dtype(column.dtype) and complete:
+        return column.to_numpy(dtype=np.bool_)
+    if pd.api.types.is_integer_dtype(column.dtype) and complete:
+        return column.to_numpy(dtype=np.int64)
     if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.astype(np.float64)
-    return pd.Series(_as_strings(column), dtype=object)
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _as_strings(column)
 
 
 def column_kinds(table: pd.DataFrame) -> dict[str, str]:
@@ -84,7 +106,8 @@ def column_kinds(table: pd.DataFrame) -> dict[str, str]:
 def table_to_csv(table: pd.DataFrame) -> str:
     """Write the table as CSV text that :func:`table_from_csv` reads back exactly."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    # RFC 4180 line ends; with them the writer also quotes a bare carriage return in a cell.
+    writer = csv.writer(out, lineterminator="\r\n", quoting=csv.QUOTE_MINIMAL)
     writer.writerow(["sample_id", *table.columns])
     columns = [_cells(table[name]) for name in table.columns]
     writer.writerows(zip(table.index, *columns, strict=True))
@@ -102,11 +125,11 @@ def table_from_csv(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
     rows = list(csv.reader(io.StringIO(text, newline="")))
     header, body = rows[0], rows[1:]
     cells = list(zip(*body, strict=True)) if body else [()] * len(header)
-    index = pd.Index(list(cells[0]), name="sample_id", dtype=object)
-    table = pd.DataFrame(index=index)
-    for name, column in zip(header[1:], cells[1:], strict=True):
-        table[name] = _parse(column, kinds[name])
-    return table
+    parsed = {
+        name: _parse(column, kinds[name])
+        for name, column in zip(header[1:], cells[1:], strict=True)
+    }
+    return _frame(list(cells[0]), parsed)
 
 
 def _parse(cells: tuple[str, ...], kind: str) -> np.ndarray:
@@ -129,3 +152,23 @@ def label_column(table: pd.DataFrame, name: str) -> pd.Series:
             f"{name_first(table.columns, 20)}."
         )
     return table[name]
+
+
+def class_columns(table: pd.DataFrame) -> list[str]:
+    """Return the columns whose values are classes: few different values, no fractions."""
+    return [str(name) for name in table.columns if name not in _BOOKKEEPING and _few(table[name])]
+
+
+def number_columns(table: pd.DataFrame) -> list[str]:
+    """Return the numeric columns that are covariates rather than classes."""
+    return [
+        str(name)
+        for name in table.columns
+        if name not in _BOOKKEEPING and table[name].dtype.kind in "if" and not _few(table[name])
+    ]
+
+
+def _few(column: pd.Series) -> bool:
+    values = column.dropna()
+    fractions = values.dtype.kind == "f" and not (values == values.round()).all()
+    return bool(1 <= values.nunique() <= MAX_CLASSES and not fractions)

@@ -1,0 +1,65 @@
+"""The ``sclcs`` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import sclcs
+from sclcs.cli import cohort, demo
+from sclcs.core.errors import SclcsError
+from sclcs.core.logging import show_log
+from sclcs.core.progress import show_progress
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="sclcs",
+    help="Choose the right functional-connectivity operator for an fMRI cohort.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(cohort.app, name="cohort")
+app.command("demo")(demo.demo)
+
+INTERRUPTED = 130
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sclcs {sclcs.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _settings(
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="Log more; twice for even more.")
+    ] = 0,
+    version: Annotated[  # noqa: ARG001 (the callback prints and exits)
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    show_log(verbose)
+
+
+def main() -> None:
+    """Run the command; a user's mistake is one sentence on stderr and exit code 2."""
+    try:
+        with show_progress():
+            app(prog_name="sclcs")
+    except SclcsError as error:
+        typer.echo(f"Error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted; nothing half-written was left behind.", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away (| head); not an error
+        sys.exit(0)

@@ -1,0 +1,106 @@
+"""Look for every problem that would spoil later work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.fingerprint import fingerprint
+from sclcs.cohort.problems import Problem
+from sclcs.cohort.quality import check_scan, constant_regions
+from sclcs.cohort.scans import Scans
+from sclcs.cohort.signals import iterate_rows
+from sclcs.cohort.table import class_columns, number_columns
+from sclcs.cohort.windows import WHOLE_SCAN, Windowing
+from sclcs.core.errors import DamagedStoreError, UnreadableFileError, name_first
+from sclcs.core.progress import track
+
+__all__ = ["check_cohort", "check_scans"]
+
+
+def check_cohort(cohort: Cohort) -> list[Problem]:
+    """Check a cohort completely; all signals are read once.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        Usually one just opened.
+
+    Returns
+    -------
+    list of Problem
+        Damaged data, constant regions, subjects with one sample, classes with one
+        subject, missing values. Empty if all is well.
+    """
+    return [*_check_content(cohort), *_check_subjects(cohort), *_check_labels(cohort.samples)]
+
+
+def check_scans(scans: Scans, windowing: Windowing = WHOLE_SCAN) -> list[Problem]:
+    """Check scans before they are cut; every scan is loaded once.
+
+    Parameters
+    ----------
+    scans : Scans
+        What a reader returned.
+    windowing : Windowing
+        How they will be cut.
+
+    Returns
+    -------
+    list of Problem
+        What the reader found and what is wrong with the signals.
+    """
+    problems = list(scans.problems)
+    for scan in track(scans, "Checking scans"):
+        try:
+            problem = check_scan(scan.scan_id, scan.signals(), scans.regions, windowing)
+        except UnreadableFileError as error:
+            problem = Problem("unreadable", scan.scan_id, str(error))
+        if problem is not None:
+            problems.append(problem)
+    return [*problems, *_check_labels(scans.table)]
+
+
+def _check_content(cohort: Cohort) -> list[Problem]:
+    try:
+        content = fingerprint(cohort.signals, cohort.samples, cohort.regions, cohort.tr)
+        if content != cohort.fingerprint:
+            return [Problem("damaged", "the whole cohort", "fingerprint differs from the content")]
+        return _check_constant(cohort)
+    except DamagedStoreError as error:
+        return [Problem("damaged", "signals", str(error))]
+
+
+def _check_constant(cohort: Cohort) -> list[Problem]:
+    problems = []
+    names = np.asarray(cohort.regions)
+    ids = iter(cohort.sample_ids)
+    for block in iterate_rows(cohort.signals):
+        for flat in constant_regions(block):
+            sample = next(ids)
+            if flat.any():
+                detail = name_first(names[flat], limit=3)
+                problems.append(Problem("constant-region", sample, detail))
+    return problems
+
+
+def _check_subjects(cohort: Cohort) -> list[Problem]:
+    sizes = cohort.samples.groupby("subject").size()
+    return [Problem("single-window", str(name), "") for name in sizes.index[sizes == 1]]
+
+
+def _check_labels(table: pd.DataFrame) -> list[Problem]:
+    problems = []
+    for name in [*class_columns(table), *number_columns(table)]:
+        missing = int(table[name].isna().sum())
+        if missing:
+            detail = f"{missing} of {len(table)} rows"
+            problems.append(Problem("missing-value", name, detail))
+    for name in class_columns(table):
+        subjects = table.groupby(name)["subject"].nunique()
+        problems += [
+            Problem("single-member-class", f"{name}={value}", "")
+            for value in subjects.index[subjects == 1]
+        ]
+    return problems

@@ -1,0 +1,172 @@
+"""What is in a cohort, or in scans before they are cut: counts, lengths, exclusions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.problems import KINDS, Problem
+from sclcs.cohort.quality import check_scan
+from sclcs.cohort.scans import Scans
+from sclcs.cohort.table import class_columns, number_columns
+from sclcs.cohort.windows import PAPER_WINDOWS
+from sclcs.core.errors import UnreadableFileError
+from sclcs.core.progress import track
+
+__all__ = ["describe_cohort", "describe_scans"]
+
+MAX_EXAMPLES = 5
+
+
+def describe_cohort(cohort: Cohort) -> dict[str, Any]:
+    """Describe a cohort in plain numbers.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        Its signals are not read.
+
+    Returns
+    -------
+    dict
+        JSON values: sizes, windows per subject, counts per class of each label column,
+        summaries of numeric columns, windowing, exclusions by kind, fingerprint.
+    """
+    per_subject = Counter(cohort.samples.groupby("subject").size().tolist())
+    provenance = cohort.provenance
+    return {
+        "kind": "cohort",
+        "samples": len(cohort),
+        "subjects": cohort.n_subjects,
+        "regions": cohort.n_regions,
+        "timepoints": cohort.n_timepoints,
+        "tr": cohort.tr,
+        "windows_per_subject": {str(n): per_subject[n] for n in sorted(per_subject)},
+        "classes": _classes(cohort.samples),
+        "numbers": _numbers(cohort.samples),
+        "windowing": provenance.get("windowing"),
+        "zscore": provenance.get("zscore"),
+        "source": provenance.get("source"),
+        "excluded": _by_kind([Problem(**entry) for entry in provenance.get("excluded", [])]),
+        "fingerprint": cohort.fingerprint,
+    }
+
+
+def describe_scans(scans: Scans, min_timepoints: Sequence[int] | None = None) -> dict[str, Any]:
+    """Describe scans before they are cut; every scan is loaded once.
+
+    Parameters
+    ----------
+    scans : Scans
+        What a reader returned.
+    min_timepoints : sequence of int, optional
+        For each length, count the scans without problem that are at least so long. By
+        default the lengths that give 1, 2, ... of the paper's windows.
+
+    Returns
+    -------
+    dict
+        JSON values: sizes, lengths, counts per class, problems by kind, usable scans by
+        length.
+    """
+    lengths: dict[str, int] = {}
+    problems = list(scans.problems)
+    for scan in track(scans, "Reading scans"):
+        try:
+            signals = scan.signals()
+        except UnreadableFileError as error:
+            problems.append(Problem("unreadable", scan.scan_id, str(error)))
+            continue
+        lengths[scan.scan_id] = signals.shape[-1]
+        problem = check_scan(scan.scan_id, signals, scans.regions)
+        if problem is not None:
+            problems.append(problem)
+    bad = {problem.where for problem in problems if problem.fatal}
+    good = scans.table.loc[[name for name in lengths if name not in bad]].assign(
+        length=[n for name, n in lengths.items() if name not in bad]
+    )
+    return {
+        "kind": "scans",
+        "scans": len(scans),
+        "subjects": int(scans.table["subject"].nunique()),
+        "regions": len(scans.regions),
+        "tr": scans.tr,
+        "lengths": _summary(pd.Series(list(lengths.values()), dtype=float)),
+        "classes": _classes(scans.table),
+        "numbers": _numbers(scans.table),
+        "source": scans.provenance.get("source"),
+        "problems": _by_kind(problems),
+        "usable": len(good),
+        "usable_by_length": _usable_by_length(good, min_timepoints),
+    }
+
+
+def _classes(table: pd.DataFrame) -> dict[str, dict[str, dict[str, int]]]:
+    """Count subjects and rows per class of every column that looks like a label."""
+    return {
+        name: {
+            _class_name(value): {"subjects": int(rows["subject"].nunique()), "rows": len(rows)}
+            for value, rows in table.groupby(name)
+        }
+        for name in class_columns(table)
+    }
+
+
+def _class_name(value: object) -> str:
+    """Name a class; a column of integers with gaps is stored as floats, but 2.0 means 2."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _numbers(table: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Summarise the covariates."""
+    return {name: _summary(table[name].astype(float)) for name in number_columns(table)}
+
+
+def _summary(column: pd.Series) -> dict[str, float]:
+    if not len(column.dropna()):
+        return {}
+    return {
+        "min": float(column.min()),
+        "median": float(column.median()),
+        "max": float(column.max()),
+        "missing": int(column.isna().sum()),
+    }
+
+
+def _by_kind(problems: Sequence[Problem]) -> dict[str, dict[str, Any]]:
+    counts = Counter(problem.kind for problem in problems)
+    return {
+        kind: {
+            "count": count,
+            "meaning": KINDS[kind].meaning,
+            "examples": [str(p) for p in problems if p.kind == kind][:MAX_EXAMPLES],
+        }
+        for kind, count in counts.most_common()
+    }
+
+
+def _usable_by_length(
+    good: pd.DataFrame, min_timepoints: Sequence[int] | None
+) -> list[dict[str, int]]:
+    if not len(good):
+        return []
+    thresholds = list(min_timepoints or _paper_thresholds(int(good["length"].max())))
+    rows = []
+    for threshold in thresholds:
+        enough = good[good["length"] >= threshold]
+        row = {"timepoints": int(threshold), "scans": len(enough)}
+        row["subjects"] = int(enough["subject"].nunique())
+        if "site" in enough.columns:
+            row["sites"] = int(enough["site"].nunique())
+        rows.append(row)
+    return rows
+
+
+def _paper_thresholds(longest: int) -> list[int]:
+    length, stride = PAPER_WINDOWS.length or 0, PAPER_WINDOWS.stride
+    return [int(n) for n in np.arange(length, longest + 1, stride)]

@@ -1,0 +1,194 @@
+import numpy as np
+import pytest
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.problems import Problem
+from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError
+
+
+def test_windows_carry_the_facts_of_their_scan(scans):
+    cohort = scans.windows(20, 10)
+    assert cohort.sample_ids[:4] == ["a_w0", "a_w1", "a_w2", "b_scan-1_w0"]
+    row = cohort.samples.loc["b_scan-2_w1"]
+    assert row.to_dict() == {
+        "subject": "b",
+        "window": 1,
+        "scan": "b_scan-2",
+        "start": 10,
+        "site": "y",
+        "age": 30.0,
+    }
+    place = cohort.sample_ids.index("b_scan-2_w1")
+    np.testing.assert_array_equal(cohort.signals[place], scans[2].signals()[:, 10:30])
+    assert cohort.tr == 2.0
+
+
+def test_windows_on_disk_equal_windows_in_memory(scans, tmp_path):
+    memory = scans.windows(20, 7, drop_first=2)
+    disk = scans.windows(20, 7, drop_first=2, out=tmp_path / "c.zarr")
+    np.testing.assert_array_equal(memory.signals, disk.signals[:])
+    assert memory.fingerprint == disk.fingerprint == Cohort.open(tmp_path / "c.zarr").fingerprint
+    assert memory.provenance == disk.provenance
+
+
+@pytest.mark.parametrize("scope", ["scan", "window"])
+def test_zscoring_is_explicit_and_recorded(scans, scope):
+    plain = scans.windows(20, 10)
+    assert plain.provenance["zscore"] == "none"
+    scaled = scans.windows(20, 10, truncate=40, zscore=scope)
+    assert scaled.provenance["zscore"] == scope
+    kept = scans[0].signals()[:, :40].astype(float)
+    if scope == "window":
+        kept = kept[:, 10:30]
+        expected = (kept - kept.mean(1, keepdims=True)) / kept.std(1, ddof=1, keepdims=True)
+    else:
+        expected = (kept - kept.mean(1, keepdims=True)) / kept.std(1, ddof=1, keepdims=True)
+        expected = expected[:, 10:30]
+    np.testing.assert_allclose(scaled.signals[1], expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(scans[0].signals(), scans[0].load().astype(np.float32))
+
+
+def test_whole_scans_need_one_length(scans):
+    with pytest.raises(InputError, match=r"b_scan-1 has 60 time points and others 41.*--truncate"):
+        scans.whole()
+    cohort = scans.whole(truncate=41)
+    assert cohort.signals.shape == (4, 5, 41)
+    np.testing.assert_array_equal(cohort.signals[3], scans[3].signals()[:, :41])
+
+
+def bad_scans(rng):
+    def damaged():
+        raise UnreadableFileError("broken.mat ends too early")
+
+    nan, flat = rng.normal(size=(3, 30)), rng.normal(size=(3, 30))
+    nan[1, 4] = np.inf
+    flat[2] = 5.0
+    arrays = {
+        "good": lambda: rng.normal(size=(3, 30)),
+        "nan": lambda: nan,
+        "flat": lambda: flat,
+        "short": lambda: rng.normal(size=(3, 9)),
+        "wide": lambda: rng.normal(size=(4, 30)),
+        "damaged": damaged,
+    }
+    return Scans(
+        [Scan(name, name, load) for name, load in arrays.items()],
+        ["r0", "r1", "r2"],
+        problems=[Problem("missing-label", "unlabelled", "")],
+    )
+
+
+def test_every_bad_scan_is_named_in_one_message(rng):
+    with pytest.raises(InputError) as caught:
+        Scans(list(bad_scans(rng)), ["r0", "r1", "r2"]).windows(10, 10)
+    message = str(caught.value)
+    for words in [
+        "nan (r1)",
+        "flat (r2)",
+        "short (9 time points, 10 needed)",
+        "wide (4 x 30, expected 3 regions)",
+        "damaged (broken.mat ends too early)",
+        "--on-bad skip",
+    ]:
+        assert words in message
+    assert "good" not in message
+
+
+def test_bad_scans_are_skipped_and_recorded(rng):
+    cohort = bad_scans(rng).windows(10, 10, on_bad="skip")
+    assert set(cohort.samples["subject"]) == {"good"}
+    kinds = {entry["where"]: entry["kind"] for entry in cohort.provenance["excluded"]}
+    assert kinds == {
+        "unlabelled": "missing-label",
+        "nan": "non-finite",
+        "flat": "constant-region",
+        "short": "too-short",
+        "wide": "region-count",
+        "damaged": "unreadable",
+    }
+
+
+def test_what_the_reader_found_is_refused_before_any_signal_is_loaded():
+    def load():
+        pytest.fail("loaded a signal although the labels are wrong")
+
+    scans = Scans([Scan("a", "a", load)], ["r"], problems=[Problem("extra-label", "ghost", "")])
+    with pytest.raises(InputError, match="ghost"):
+        scans.windows(10, 10)
+
+
+def test_nothing_is_written_when_all_scans_are_bad(rng, tmp_path):
+    scans = Scans.from_arrays([np.ones((2, 30))], ["a"])
+    for policy in ("error", "skip"):
+        with pytest.raises(InputError, match="does not vary"):
+            scans.windows(10, 10, on_bad=policy, out=tmp_path / "c.zarr")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_region_constant_inside_one_window_only_is_bad(rng):
+    signal = rng.normal(size=(2, 40))
+    signal[1, 20:30] = 3.0
+    with pytest.raises(InputError, match="region-1"):
+        Scans.from_arrays([signal], ["a"]).windows(10, 10)
+    assert len(Scans.from_arrays([signal], ["a"]).windows(10, 10, truncate=20)) == 2
+
+
+def test_nan_outside_the_used_part_does_no_harm(rng):
+    signal = rng.normal(size=(2, 40))
+    signal[0, 0] = signal[1, 39] = np.nan
+    assert len(Scans.from_arrays([signal], ["a"]).windows(10, 10, truncate=30, drop_first=1)) == 3
+
+
+def test_duplicate_ids_are_refused_even_when_skipping(rng):
+    scans = Scans.from_arrays([rng.normal(size=(2, 9))] * 3, "aab", scan_ids=["x", "x", "y"])
+    for policy in ("error", "skip"):
+        with pytest.raises(InputError, match=r"x \(2 scans\)"):
+            scans.windows(5, 5, on_bad=policy)
+
+
+def test_an_existing_output_is_refused_before_reading(scans, tmp_path):
+    (tmp_path / "c.zarr").mkdir()
+    with pytest.raises(FileExistsError, match="already exists"):
+        scans.windows(20, 10, out=tmp_path / "c.zarr")
+
+
+def test_regions_are_kept_by_name_and_order(scans):
+    some = scans.keep_regions(["region-3", "region-0"])
+    np.testing.assert_array_equal(some[1].signals(), scans[1].signals()[[3, 0]])
+    assert some.regions == ("region-3", "region-0")
+    with pytest.raises(UnknownNameError, match=r"region-9.*region-0"):
+        scans.keep_regions(["region-9"])
+
+
+def test_wrong_policies_and_columns_are_refused(scans, rng):
+    with pytest.raises(InputError, match="'error' or 'skip', got 'ignore'"):
+        scans.windows(10, 10, on_bad="ignore")
+    with pytest.raises(InputError, match="zscore"):
+        scans.windows(10, 10, zscore="both")
+    with pytest.raises(InputError, match="1 values for 2 scans"):
+        Scans.from_arrays([np.ones((2, 3))] * 2, ["a", "b"], facts={"site": ["x"]})
+    with pytest.raises(InputError, match="at least one scan"):
+        Scans.from_arrays([], [])
+    with pytest.raises(InputError, match="repeated: r"):
+        Scans([], ["r", "r"])
+
+
+def test_one_scan_is_in_memory_at_a_time(tmp_path):
+    alive = []
+
+    class Tracked(np.ndarray):
+        def __del__(self):
+            alive.remove(id(self))
+
+    def loader(seed):
+        def load():
+            array = np.random.default_rng(seed).normal(size=(3, 30)).view(Tracked)
+            alive.append(id(array))
+            assert len(alive) <= 2  # the one before may still be bound in the loop
+            return array
+
+        return load
+
+    scans = Scans([Scan(f"s{i}", f"s{i}", loader(i)) for i in range(6)], ["a", "b", "c"])
+    assert len(scans.windows(10, 10, out=tmp_path / "c.zarr")) == 18

@@ -1,0 +1,64 @@
+"""Shared fixtures. Axis sizes are all different, so that a swapped axis fails."""
+
+import os
+from pathlib import Path
+
+# One level of parallelism in tests: the suite itself may run on several processes.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import settings
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.scans import Scans
+
+# The same examples in every run: a red CI must be the change's fault.
+settings.register_profile("sclcs", deadline=None, derandomize=True)
+settings.load_profile("sclcs")
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+REAL_COHORT = REPOSITORY.parent / "shared" / "data" / "abide_dos160_dmn33.npz"
+
+
+@pytest.fixture(scope="session")
+def real_cohort_file():
+    """The real cohort's file, where the project's shared folder is beside the clone."""
+    if not REAL_COHORT.exists():
+        pytest.skip(f"the real cohort is not here ({REAL_COHORT}); this test is extra")
+    return REAL_COHORT
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20261115)
+
+
+@pytest.fixture
+def scans(rng):
+    """Four scans of three subjects: 5 regions, 41 to 60 time points."""
+    lengths = [41, 60, 47, 53]
+    return Scans.from_arrays(
+        [rng.normal(size=(5, n)) for n in lengths],
+        subjects=["a", "b", "b", "c"],
+        facts={"site": ["x", "y", "y", "x"], "age": [20.5, 30.0, 30.0, 41.25]},
+        tr=2.0,
+    )
+
+
+@pytest.fixture
+def cohort(rng):
+    """Seven samples of three subjects: 5 regions, 13 time points."""
+    samples = pd.DataFrame(
+        {
+            "subject": ["a", "a", "a", "b", "b", "c", "c"],
+            "window": [0, 1, 2, 0, 1, 0, 1],
+            "diagnosis": ["MDD", "MDD", "MDD", "HC", "HC", "HC", "HC"],
+            "age": [20.0, 20.0, 20.0, 31.5, 31.5, np.nan, np.nan],
+        },
+        index=[f"s{i}" for i in range(7)],
+    )
+    names = ["left", "right", "front", "back", "middle"]
+    return Cohort(rng.normal(size=(7, 5, 13)), samples, names, 2.0, provenance={"source": "test"})
