@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -50,16 +51,15 @@ def read_table_file(path: Path, *, all_sheets: bool = False) -> Columns:
 
 def _text_rows(path: Path) -> list[list[str]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableFileError(
             f"Expected text in UTF-8 in {path}, found other bytes at position {error.start}; "
             "save the table again as UTF-8."
         ) from error
-    lines = text.splitlines()
-    delimiter = _delimiter(path, lines[0] if lines else "")
+    delimiter = _delimiter(path, text.partition("\n")[0])
     try:
-        return list(csv.reader(lines, delimiter=delimiter, strict=True))
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise UnreadableFileError(
             f"Expected a table in {path}, but it is damaged ({error}); fetch or save it again."
