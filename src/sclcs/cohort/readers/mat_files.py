@@ -86,11 +86,13 @@ def _no_variable(path: Path, variable: str, found: Iterable[str]) -> UnreadableF
 
 @contextmanager
 def _explain_damage(path: Path) -> Iterator[None]:
+    from scipy.io.matlab import MatReadError
+
     try:
         yield
     except UnreadableFileError:
         raise
-    except _DAMAGE as error:
+    except (*_DAMAGE, MatReadError) as error:
         raise UnreadableFileError(
             f"Expected a MATLAB file in {path}, but it is truncated, damaged or of another format "
             f"({error}); fetch it again."
