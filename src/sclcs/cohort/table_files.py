@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from sclcs.cohort.damage import explain_damage
 from sclcs.core.errors import InputError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
 
@@ -73,22 +74,18 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _excel_sheets(path: Path) -> list[list[list[str]]]:
-    import zipfile
+    import warnings
 
     import openpyxl
-    from openpyxl.utils.exceptions import InvalidFileException
 
-    try:
+    with explain_damage(path, "an Excel workbook"), warnings.catch_warnings():
+        # Styles and validations it cannot keep do not matter: only values are read.
+        warnings.simplefilter("ignore", UserWarning)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             return [_sheet_rows(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
         finally:
             book.close()
-    except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, EOFError) as error:
-        raise UnreadableFileError(
-            f"Expected an Excel workbook in {path}, but it is damaged or of another format "
-            f"({error}); fetch it again, or save the table as csv."
-        ) from error
 
 
 def _sheet_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]]:
