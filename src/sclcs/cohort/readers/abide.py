@@ -109,18 +109,12 @@ def read_abide(
     ----------
     .. [1] https://github.com/preprocessed-connectomes-project/abide/issues/12
     """
-    if pipeline not in get_args(Pipeline):
-        raise UnknownNameError(
-            f"Unknown pipeline {pipeline!r}; known ones are {', '.join(get_args(Pipeline))}."
-        )
     release = _Release(data_dir, pipeline, band_pass, global_signal, url)
     table = release.phenotype(sites, quality_checked)[:n_subjects]
     if table.empty:
         raise InputError("Expected at least one subject, but the filters leave none; relax them.")
     files = release.files(table)
-    times = [tr or _protocol_tr(row) for row in table.itertuples()]
-    shared_tr, tr_facts = split_tr(times)
-    atlas = region_set("dosenbach-160")
+    shared_tr, tr_facts = split_tr([tr or _protocol_tr(row) for row in table.itertuples()])
     scans = [
         Scan(str(row.FILE_ID), str(row.SUB_ID), partial(_load, path), {**_facts(row), **fact})
         for row, path, fact in zip(table.itertuples(), files, tr_facts, strict=True)
@@ -137,7 +131,8 @@ def read_abide(
         "tr": tr,
     }
     provenance = {"reader": "abide", "source": url or "ABIDE PCP", "options": options}
-    return choose_regions(Scans(scans, atlas.names, shared_tr, provenance), regions)
+    names = region_set("dosenbach-160").names
+    return choose_regions(Scans(scans, names, shared_tr, provenance), regions)
 
 
 class _Release:
@@ -151,6 +146,10 @@ class _Release:
         global_signal: bool,
         url: str | None,
     ) -> None:
+        if pipeline not in get_args(Pipeline):
+            raise UnknownNameError(
+                f"Unknown pipeline {pipeline!r}; known ones are {', '.join(get_args(Pipeline))}."
+            )
         self._datasets = import_extra("nilearn.datasets", "nifti")
         self._data_dir = None if data_dir is None else str(data_dir)
         self._pipeline = pipeline
