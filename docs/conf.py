@@ -31,6 +31,7 @@ numpydoc_xref_param_type = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sclcs"
+html_sidebars: dict[str, list[str]] = {"**": []}
 html_static_path = ["_static"]
 html_theme_options = {
     "navigation_with_keys": True,
