@@ -20,9 +20,10 @@ class Effects:
     """Strengths of everything that shapes a simulated scan.
 
     The defaults are calibrated on a real cohort of 33 regions
-    (``tools/calibrate_simulator.py``); zero switches an effect off. Connectivity strengths are the root mean square, over pairs of
-    regions, of the change of the log-connectivity (the matrix logarithm of the
-    correlation matrix, in which effects add up and every sum is a valid connectivity).
+    (``tools/calibrate_simulator.py``); zero switches an effect off. Connectivity strengths
+    are the root mean square, over pairs of regions, of the change of the log-connectivity
+    (the matrix logarithm of the correlation matrix, in which effects add up and every sum
+    is a valid connectivity).
 
     Parameters
     ----------

@@ -95,14 +95,9 @@ def simulate_cohort(
     sizes = {"subjects": subjects, "windows": windows, "sessions": sessions, "stride": stride}
     _check_sizes(sizes)
     _check_shape(regions, length, tr, groups)
-    study = _Study(
-        enrol(subjects, sites, groups, seed),
-        tuple(groups),
-        sessions,
-        population_anatomy(regions),
-        Scanner(length + (windows - 1) * stride, tr, effects),
-        seed,
-    )
+    people = enrol(subjects, sites, groups, seed)
+    scanner = Scanner(length + (windows - 1) * stride, tr, effects)
+    study = _Study(people, tuple(groups), sessions, population_anatomy(regions), scanner, seed)
     options = {
         **sizes,
         "regions": regions,
