@@ -22,8 +22,8 @@ class Spectra:
 
     Parameters
     ----------
-    real, imag : array, shape (region, frequency, taper)
-        Coefficients; tapers are innermost because every measure averages over them.
+    real, imag : array, shape (region, taper, frequency)
+        Coefficients; frequencies are innermost because every loop runs along them.
     """
 
     real: Array
@@ -68,7 +68,6 @@ def spectra(signals: Array) -> Spectra:
     length = smooth_length(n_times)
     tapered = signals[:, np.newaxis, :] * tapers(n_times)
     transform = np.fft.rfft(tapered, n=length, axis=-1)[..., : (length + 1) // 2]
-    transform = transform.transpose(0, 2, 1)
     return Spectra(
         np.ascontiguousarray(transform.real, dtype=np.float64),
         np.ascontiguousarray(transform.imag, dtype=np.float64),
