@@ -7,7 +7,7 @@ follows IEEE division (``1 / 0`` is infinite instead of an exception).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from numba import njit
 
@@ -18,8 +18,8 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 def kernel(function: _Function) -> _Function:
     """Compile a loop with strict IEEE arithmetic."""
-    compiled: _Function = njit(nogil=True, cache=True, error_model="numpy")(function)
-    return compiled
+    compiled = njit(nogil=True, cache=True, error_model="numpy")(function)
+    return cast("_Function", compiled)
 
 
 def reducing_kernel(function: _Function) -> _Function:
@@ -28,7 +28,7 @@ def reducing_kernel(function: _Function) -> _Function:
     Re-association lets LLVM keep several partial sums in one vector register, which is worth a
     factor of about four for dot products. NaN, infinities and signed zeros keep their meaning.
     """
-    compiled: _Function = njit(
-        nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"}
-    )(function)
-    return compiled
+    compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})(
+        function
+    )
+    return cast("_Function", compiled)
