@@ -35,7 +35,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -43,6 +43,13 @@ RANDOM_RUNS = 20
 RANDOM_ESTIMATORS = ("MinCovDet", "EllipticEnvelope")
 
 Matrix = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Operator(Protocol):
+    """What we use of pyspi's operator objects."""
+
+    def multivariate(self, data: object) -> Matrix:
+        """Compute the matrix of all pairs."""
 
 
 def coupled_noise(n_regions: int, n_times: int, seed: int) -> Matrix:
@@ -79,12 +86,10 @@ INPUTS: dict[str, tuple[Callable[[], Matrix], list[int] | None]] = {
 def fast_identifiers(catalogue: Path) -> list[str]:
     """Read the identifiers of the paper's fast set from the catalogue."""
     with catalogue.open(newline="", encoding="utf-8") as stream:
-        return [
-            row["identifier"] for row in csv.DictReader(stream) if row["paper_fast"] == "True"
-        ]
+        return [row["identifier"] for row in csv.DictReader(stream) if row["paper_fast"] == "True"]
 
 
-def load_operators() -> dict[str, Any]:
+def load_operators() -> dict[str, Operator]:
     """Return pyspi's operator objects by identifier."""
     from pyspi.calculator import Calculator
 
@@ -93,7 +98,7 @@ def load_operators() -> dict[str, Any]:
     return dict(calculator.spis)
 
 
-def run_operator(operator: Any, data: Any, seed: int = 0) -> tuple[Matrix | None, str]:
+def run_operator(operator: Operator, data: object, seed: int = 0) -> tuple[Matrix | None, str]:
     """Run one operator; return its matrix (or None) and why it failed."""
     np.random.seed(seed)  # noqa: NPY002 - pyspi's estimators draw from the global generator
     try:
@@ -107,7 +112,7 @@ def run_operator(operator: Any, data: Any, seed: int = 0) -> tuple[Matrix | None
 
 
 def make_reference(
-    name: str, identifiers: list[str], operators: dict[str, Any], out: Path
+    name: str, identifiers: list[str], operators: dict[str, Operator], out: Path
 ) -> None:
     """Run every operator on one input and write its reference file."""
     from pyspi.data import Data
@@ -143,7 +148,10 @@ def make_reference(
 
 
 def make_random_reference(
-    identifiers: list[str], operators: dict[str, Any], out: Path, shape: tuple[int, int] = (7, 100)
+    identifiers: list[str],
+    operators: dict[str, Operator],
+    out: Path,
+    shape: tuple[int, int] = (7, 100),
 ) -> None:
     """Run the randomised operators with many seeds on one input."""
     from pyspi.data import Data
