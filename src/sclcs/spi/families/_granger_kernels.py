@@ -6,6 +6,8 @@ rows of a matrix, their covariances are matrix products, and the covariance of e
 history is factored once for all its sources.
 """
 
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 from __future__ import annotations
 
 from math import log, sqrt
@@ -186,9 +188,7 @@ def _onto_target(
                 own_pivot / (own[after, after] * determinants[s]),
             )
             if np.isnan(value):
-                joint = _joint_covariance(
-                    own, kept, cross[:, first:end], within[s], independent
-                )
+                joint = _joint_covariance(own, kept, cross[:, first:end], within[s], independent)
                 regular = is_positive_definite(joint)
                 value = 0.5 * log(left / block[-1, -1]) if regular else np.inf
         out[sources[s], j] = value

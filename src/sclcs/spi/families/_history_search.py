@@ -1,5 +1,7 @@
 """Choice of a delay embedding per region by information storage (compiled)."""
 
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 from __future__ import annotations
 
 from math import log
@@ -87,9 +89,7 @@ def _add_variable(
 
 
 @kernel
-def _drop_time(
-    series: Array, t: int, delay: int, size: int, products: Array, sums: Array
-) -> None:
+def _drop_time(series: Array, t: int, delay: int, size: int, products: Array, sums: Array) -> None:
     """Remove the observation t from the sums of the first `size` variables."""
     for a in range(size):
         value = series[t + 1] if a == 0 else series[t - (a - 1) * delay]

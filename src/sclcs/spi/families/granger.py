@@ -57,9 +57,7 @@ MEMBERS: Mapping[str, GaussianTransfer] = MappingProxyType(
 )
 
 
-def compute(
-    signals: Array, members: Collection[str], context: FamilyContext
-) -> dict[str, Array]:
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
     """Compute Gaussian transfer entropies, row -> column, for every sample.
 
     Parameters
@@ -85,9 +83,7 @@ def compute(
     return {name: by_parameters[MEMBERS[name]].copy() for name in members}
 
 
-def _transfer_entropies(
-    signals: Array, parameters: GaussianTransfer, memory_bytes: int
-) -> Array:
+def _transfer_entropies(signals: Array, parameters: GaussianTransfer, memory_bytes: int) -> Array:
     n_samples, n_regions, n_times = signals.shape
     out = np.full((n_samples, n_regions, n_regions), np.nan)
     longest = max(parameters.target_length, parameters.source_length)
