@@ -55,10 +55,20 @@ def test_graphical_lasso_equals_scikit_learn(n_regions, n_times):
             np.testing.assert_allclose(ours, off_diagonal(expected), atol=tolerance)
 
 
-def test_graphical_lasso_of_dependent_regions_is_finite():
-    signals = mixed(n_regions=4)
+def test_graphical_lasso_breaks_down_where_scikit_learns_does():
+    signals = mixed(n_samples=6, n_regions=4)
     signals[:, 3] = signals[:, 0]
-    assert np.isfinite(off_diagonal(run(covariance, signals)["prec_GraphicalLasso"][0])).all()
+    ours = run(covariance, signals)["prec_GraphicalLasso"]
+    broken = []
+    for rows in signals:
+        try:
+            sklearn_fit("GraphicalLasso", rows)
+            broken.append(False)
+        except FloatingPointError:
+            broken.append(True)
+    assert set(broken) == {False, True}
+    assert np.isnan(off_diagonal(ours)).all(axis=-1).tolist() == broken
+    assert np.isfinite(off_diagonal(ours)).all(axis=-1).tolist() == [not b for b in broken]
 
 
 @pytest.mark.parametrize(("n_regions", "n_times"), [(12, 12), (12, 13), (30, 20)])
