@@ -21,6 +21,7 @@ from sclcs.spi.families._small_linalg import (
     SMALLEST_PIVOT,
     append_if_independent,
     is_positive_definite,
+    total,
 )
 
 __all__ = ["transfer_entropies"]
@@ -96,7 +97,7 @@ def _delay_vectors(
             first = start - place * delay if place < length else start + 1
             values = x[regions[r], first : first + n]
             row = out[offsets[r] + place]
-            mean = values.mean()
+            mean = total(values) / n
             for t in range(n):
                 row[t] = (values[t] - mean) * scale
     return out, offsets

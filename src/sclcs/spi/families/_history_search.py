@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sclcs.spi.context import Array
 from sclcs.spi.families._jit import kernel
-from sclcs.spi.families._small_linalg import SMALLEST_PIVOT, append_if_independent, dot
+from sclcs.spi.families._small_linalg import SMALLEST_PIVOT, append_if_independent, dot, total
 
 __all__ = ["search_histories"]
 
@@ -82,7 +82,7 @@ def _add_variable(
     n = series.size - 1 - start
     first = start + 1 if place == 0 else start - (place - 1) * delay
     values = series[first : first + n]
-    sums[place] = values.sum()
+    sums[place] = total(values)
     for a in range(place + 1):
         other = start + 1 if a == 0 else start - (a - 1) * delay
         products[place, a] = dot(values, series[other : other + n])

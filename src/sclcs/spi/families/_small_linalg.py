@@ -19,6 +19,7 @@ __all__ = [
     "append_if_independent",
     "dot",
     "is_positive_definite",
+    "total",
 ]
 
 SMALLEST_PIVOT = 1e-9
@@ -27,10 +28,19 @@ SMALLEST_PIVOT = 1e-9
 @reducing_kernel
 def dot(a: Array, b: Array) -> float:
     """Return the sum of products of two vectors of equal length."""
-    total = 0.0
+    result = 0.0
     for t in range(a.size):
-        total += a[t] * b[t]
-    return total
+        result += a[t] * b[t]
+    return result
+
+
+@reducing_kernel
+def total(a: Array) -> float:
+    """Return the sum of a vector."""
+    result = 0.0
+    for t in range(a.size):
+        result += a[t]
+    return result
 
 
 @kernel
