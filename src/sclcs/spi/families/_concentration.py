@@ -183,18 +183,15 @@ def _distances(rows: Array, location: Array, covariance: Array, distances: Array
     if factorise(factor) > -np.inf:
         _whitened_distances(rows, location, factor, distances)
         return
-    n_regions = rows.shape[0]
     # eigh reads the lower triangle only, which is the one that is filled.
     values, vectors = np.linalg.eigh(covariance)
-    smallest = np.abs(values).max() * n_regions * _EPS
+    smallest = np.abs(values).max() * values.size * _EPS
+    scores = np.dot(np.ascontiguousarray(vectors.T), rows - location.reshape(-1, 1))
     distances[:] = 0.0
-    for k in range(n_regions):
+    for k in range(values.size):
         if abs(values[k]) > smallest:
-            for t in range(rows.shape[1]):
-                score = 0.0
-                for i in range(n_regions):
-                    score += vectors[i, k] * (rows[i, t] - location[i])
-                distances[t] += score * score / values[k]
+            for t in range(distances.size):
+                distances[t] += scores[k, t] ** 2 / values[k]
 
 
 @reducing_kernel

@@ -81,8 +81,9 @@ def _fit(empirical: Array, covariance: Array, precision: Array, n_regions: int) 
     active = np.empty(n, dtype=np.bool_)
     for iteration in range(_MOST_ITERATIONS):
         for region in range(n_regions):
+            scale = -1.0 / (precision[region, region] + _TINY)
             for j in range(n):
-                coefficients[j] = -precision[region, j] / (precision[region, region] + _TINY)
+                coefficients[j] = scale * precision[region, j]
                 active[j] = j < n_regions
             coefficients[region] = 0.0
             active[region] = False
@@ -239,11 +240,11 @@ def _screen(  # noqa: PLR0917 - compiled functions have no keyword-only argument
     """Set coefficients that the duality gap proves to be zero to zero, for good."""
     n = linear.size
     bound = max(_PENALTY, steepest)
-    radius = bound * np.sqrt(2.0 * abs(gap)) / _PENALTY
+    squared_radius = 2.0 * abs(gap) * (bound / _PENALTY) ** 2
     n_removed = 0
     for j in range(n):
-        slack = bound - abs(linear[j] - product[j])
-        if active[j] and slack > radius * np.sqrt(quadratic[j, j]):
+        slack = bound - abs(linear[j] - product[j])  # never negative: bound is the largest
+        if active[j] and slack * slack > squared_radius * quadratic[j, j]:
             active[j] = False
             n_removed += coefficients[j] != 0.0
     if n_removed == 0:
