@@ -10,6 +10,8 @@ import pandas as pd
 from sclcs.cohort.simulation.calibration import calibration
 from sclcs.spi import catalogue
 
+DOCS = Path(__file__).parents[1]
+
 MEANING = {
     "lag_one": "lag-1 autocorrelation",
     "mean_connectivity": "mean correlation between regions",
@@ -96,9 +98,25 @@ def family_table(members: pd.DataFrame) -> str:
     return table(header, cells)
 
 
+def scaling_table() -> str:
+    """Return the measured cost of each family by number of regions and time points."""
+    measured = pd.read_csv(DOCS / "results" / "scaling.csv", index_col="family")
+    rows = [
+        (
+            family,
+            *(f"{1000 * row[name]:.3g}" for name in measured.columns if "=" in name),
+            f"{row['exponent N']:.1f}",
+            f"{row['exponent T']:.1f}",
+        )
+        for family, row in measured.to_dict(orient="index").items()
+    ]
+    return table(["family (ms)", *measured.columns], rows)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "calibration_table.md": calibration_table,
     "catalogue.md": catalogue_page,
+    "scaling_table.md": scaling_table,
 }
 
 
