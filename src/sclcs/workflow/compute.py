@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,8 +21,9 @@ from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import add_operators, forget_operators
 from sclcs.spi.warmup import warm_up
 from sclcs.workflow.compute_plan import ComputePlan, Coreset, plan_compute
-from sclcs.workflow.executors.dask import run_dask
-from sclcs.workflow.executors.local import run_local
+from sclcs.workflow.executors import Executor
+from sclcs.workflow.executors.dask import DaskExecutor
+from sclcs.workflow.executors.local import LocalExecutor
 from sclcs.workflow.store_lock import Share, StoreLock
 from sclcs.workflow.tasks import TaskOrder, TaskReport, run_task
 
@@ -126,12 +127,12 @@ def run_plan(
     started = time.perf_counter()
     if plan.force and share is not None:
         raise InputError("A share cannot use --force: it would undo the work of the other shares.")
-    execute = _executor(plan, jobs, scheduler)
+    executor = _executor(plan, jobs, scheduler)
     lock = StoreLock(plan.store.path, share, plan.operators)
     with lock.preparing():
         _make_room(plan)
     try:
-        reports = _compute_missing(plan, _tasks(plan, share), execute)
+        reports = _compute_missing(plan, _tasks(plan, share), executor)
     finally:
         lock.release()
     return ComputeRun(
@@ -169,23 +170,19 @@ def _tasks(plan: ComputePlan, share: Share | None) -> list[FamilyTask]:
     return tasks if share is None else tasks[share.number - 1 :: share.count]
 
 
-Execute = Callable[[Iterator[TaskOrder]], Iterator[TaskReport]]
-
-
-def _executor(plan: ComputePlan, jobs: int, scheduler: str | None) -> Execute:
-    before = partial(warm_up, plan.operators, plan.cohort.n_timepoints)
+def _executor(plan: ComputePlan, jobs: int, scheduler: str | None) -> Executor:
     if scheduler is None:
-        return partial(run_local, run_task, jobs=jobs, before=before)
+        return LocalExecutor(jobs)
     if not isinstance(plan.cohort.signals, LazySignals):
         raise InputError(
             "Dask workers read the cohort from disk, but this one is in memory only; save it "
             "where they can see it and pass its path."
         )
-    return partial(run_dask, run_task, scheduler=scheduler, before=before)
+    return DaskExecutor(scheduler)
 
 
 def _compute_missing(
-    plan: ComputePlan, tasks: list[FamilyTask], execute: Execute
+    plan: ComputePlan, tasks: list[FamilyTask], executor: Executor
 ) -> list[TaskReport]:
     layout = plan.store.layout
     missing = layout.missing(tasks)
@@ -194,10 +191,15 @@ def _compute_missing(
     if not missing:
         return []
     reports = []
-    with task("Computing matrices", _count_matrices(plan, missing)) as ticker:
-        for report in execute(_orders(plan, missing)):
-            reports.append(report)
-            ticker.advance(report.matrices)
+    with executor:
+        operators = {name for family_task in missing for name in family_task.operators}
+        with task("Loading operators", 1) as ticker:
+            executor.prepare(partial(warm_up, sorted(operators), plan.cohort.n_timepoints))
+            ticker.advance()
+        with task("Computing matrices", _count_matrices(plan, missing)) as ticker:
+            for report in executor.run(run_task, _orders(plan, missing)):
+                reports.append(report)
+                ticker.advance(report.matrices)
     _expect_complete(plan, tasks)
     return reports
 
