@@ -24,8 +24,8 @@ _CHECKSUM_BYTES = 4
 
 
 def chunk_path(array_folder: Path, place: Sequence[int]) -> Path:
-    """Return the file of a chunk, as in zarr's default layout ``c/0/0/0``."""
-    return array_folder.joinpath("c", *(str(number) for number in place))
+    """Return the file of a chunk of a flat array, as zarr names it: ``c.0.0.0``."""
+    return array_folder / ".".join(["c", *(str(number) for number in place)])
 
 
 def write_chunk(
@@ -54,8 +54,6 @@ def write_chunk(
     whole[tuple(slice(size) for size in values.shape)] = values
     payload = bytes(Zstd(level=COMPRESSION_LEVEL).encode(whole))
     checksum = int(google_crc32c.value(payload))
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, payload + checksum.to_bytes(_CHECKSUM_BYTES, "little"))
     return f"{checksum:08x}"
 

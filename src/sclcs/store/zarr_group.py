@@ -85,8 +85,13 @@ def create_array(
     chunks: Sequence[int],
     dimensions: Sequence[str],
     attributes: Mapping[str, Any] | None = None,
+    flat: bool = False,
 ) -> zarr.Array[Any]:
-    """Create an array with our compression, checksum and fill value."""
+    """Create an array with our compression, checksum and fill value.
+
+    Its chunks are files in folders of folders (``c/0/0/0``) or, if `flat`, in one folder
+    (``c.0.0.0``), which spares three folders per chunk.
+    """
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
     dtype = np.dtype(dtype)
@@ -99,6 +104,7 @@ def create_array(
         fill_value=np.nan if dtype.kind == "f" else 0,
         dimension_names=tuple(dimensions),
         attributes=dict(attributes or {}),
+        chunk_key_encoding={"name": "default", "separator": "." if flat else "/"},
     )
 
 
