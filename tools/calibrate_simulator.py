@@ -107,7 +107,9 @@ class RealCohort:
     def layout(self) -> dict[str, dict[str, int]]:
         """Subjects and median scan length of each site."""
         lengths = {
-            name: [s.shape[1] for s, site in zip(self.scans, self.site, strict=True) if site == name]
+            name: [
+                s.shape[1] for s, site in zip(self.scans, self.site, strict=True) if site == name
+            ]
             for name in sorted(set(self.site))
         }
         return {

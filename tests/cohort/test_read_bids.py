@@ -213,8 +213,8 @@ def test_other_regions_are_named_and_skipped(dataset):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("\t".join(REGIONS) + "\n1\t2\t3\t4\n1\t2\t3", "line 3 has 3 cells instead of 4"),
-        ("\t".join(REGIONS) + "\n1\t2\tx\t4\n", "other cells"),
+        ("\t".join(REGIONS) + "\n1\t2\t3\t4\n1\t2\t3", "found 3 in line 3"),
+        ("\t".join(REGIONS) + "\n1\t2\tx\t4\n", "Expected numbers only"),
         ("", "first line is empty"),
         ("a\ta\tb\tc\n1\t2\t3\t4\n", "repeats a"),
         (b"\xff\xfe\x00\x01", "not text"),

@@ -93,7 +93,7 @@ class LabelTable:
         """Return the id of every row; repeated or empty ids are an error."""
         column = self.find_id_column(by)
         ids = [cell.strip() for cell in self.columns[column]]
-        empty = [f"row {number}" for number, name in enumerate(ids, start=1) if not name]
+        empty = [f"data row {number}" for number, name in enumerate(ids, start=1) if not name]
         if empty:
             raise InputError(
                 f"Every row of {self.source} needs an id in the column {column}; empty in "

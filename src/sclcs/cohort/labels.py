@@ -98,7 +98,9 @@ def _canonical(name: str) -> str:
 
 def _subjects_of_rows(table: LabelTable, by: By) -> tuple[str, Sequence[str]] | None:
     column = table.subject_column() if by == "scan" else None
-    return None if column is None else (column, table.columns[column])
+    if column is None or column == table.find_id_column(by):
+        return None
+    return column, table.columns[column]
 
 
 def _labelled(scan: Scan, facts: Mapping[str, Any], subject: str) -> Scan:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from sclcs.cohort.damage import explain_damage
 from sclcs.core.errors import InputError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
 
@@ -50,16 +52,15 @@ def read_table_file(path: Path, *, all_sheets: bool = False) -> Columns:
 
 def _text_rows(path: Path) -> list[list[str]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableFileError(
             f"Expected text in UTF-8 in {path}, found other bytes at position {error.start}; "
             "save the table again as UTF-8."
         ) from error
-    lines = text.splitlines()
-    delimiter = _delimiter(path, lines[0] if lines else "")
+    delimiter = _delimiter(path, text.partition("\n")[0])
     try:
-        return list(csv.reader(lines, delimiter=delimiter, strict=True))
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise UnreadableFileError(
             f"Expected a table in {path}, but it is damaged ({error}); fetch or save it again."
@@ -73,22 +74,18 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _excel_sheets(path: Path) -> list[list[list[str]]]:
-    import zipfile
+    import warnings
 
     import openpyxl
-    from openpyxl.utils.exceptions import InvalidFileException
 
-    try:
+    with explain_damage(path, "an Excel workbook"), warnings.catch_warnings():
+        # Styles and validations it cannot keep do not matter: only values are read.
+        warnings.simplefilter("ignore", UserWarning)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             return [_sheet_rows(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
         finally:
             book.close()
-    except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, EOFError) as error:
-        raise UnreadableFileError(
-            f"Expected an Excel workbook in {path}, but it is damaged or of another format "
-            f"({error}); fetch it again, or save the table as csv."
-        ) from error
 
 
 def _sheet_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.cohort.damage import explain_damage
 from sclcs.core.errors import UnreadableFileError
 
 __all__ = ["NpzArchive", "open_npy"]
-
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError)
 
 
 class NpzArchive:
@@ -30,7 +26,7 @@ class NpzArchive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _explain_damage(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
+        with explain_damage(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
             self._headers = {
                 name.removesuffix(".npy"): _header(archive.open(name))
                 for name in archive.namelist()
@@ -55,7 +51,7 @@ class NpzArchive:
     def read(self, name: str) -> NDArray[Any]:
         """Read one array."""
         with (
-            _explain_damage(self.path, "an .npz archive"),
+            explain_damage(self.path, "an .npz archive"),
             np.load(self.path, allow_pickle=False) as archive,
         ):
             return np.asarray(archive[name])
@@ -63,7 +59,7 @@ class NpzArchive:
 
 def open_npy(path: Path) -> NDArray[Any]:
     """Open an .npy file as a memory map, so that only what is used is read."""
-    with _explain_damage(path, "an .npy array"):
+    with explain_damage(path, "an .npy array"):
         with path.open("rb") as stream:
             _, dtype = _header(stream)
         if dtype.hasobject:
@@ -87,16 +83,3 @@ def _refusal_to_unpickle(where: str) -> UnreadableFileError:
         "because a pickle can run any code. Save numbers and strings as plain numpy arrays "
         "(dtype other than object)."
     )
-
-
-@contextmanager
-def _explain_damage(path: Path, expected: str) -> Iterator[None]:
-    try:
-        yield
-    except UnreadableFileError:
-        raise
-    except _DAMAGE as error:
-        raise UnreadableFileError(
-            f"Expected {expected} in {path}, but it is truncated, damaged or of another format "
-            f"({error}); fetch or save it again."
-        ) from error

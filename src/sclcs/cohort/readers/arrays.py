@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from sclcs.cohort.labels import By, attach_labels, read_label_table
 from sclcs.cohort.readers.array_block import name_by_rows, read_block, scans_of_block
@@ -74,17 +74,6 @@ def read_arrays(
     source = require_existing(path)
     if layout not in get_args(Layout):
         raise InputError(f"Expected layout to be one of {get_args(Layout)}, got {layout!r}.")
-    table = None if labels is None else read_label_table(labels, id_column)
-    if source.is_dir():
-        ignore = [] if table is None else [table.source]
-        scans = read_scan_folder(
-            source, layout=layout, pattern=pattern, strip_suffix=strip_suffix, ignore=ignore
-        )
-    else:
-        block = read_block(source, key)
-        if table is not None and block.scan_ids is None and block.subjects is None:
-            block, table = name_by_rows(block, table, id_column), None
-        scans = scans_of_block(block, layout)
     options = {
         "labels": None if labels is None else str(labels),
         "regions": regions if regions is None or isinstance(regions, str) else list(regions),
@@ -96,8 +85,22 @@ def read_arrays(
         "pattern": pattern,
         "strip_suffix": strip_suffix,
     }
-    provenance = {"reader": "arrays", "source": str(source), "options": options}
-    problems = [problem for problem in scans.problems if problem.kind != "duplicate-id"]
-    scans = Scans(list(scans), scans.regions, scans.tr if tr is None else tr, provenance, problems)
+    table = None if labels is None else read_label_table(labels, id_column)
+    if source.is_dir():
+        ignore = [] if table is None else [table.source]
+        scans = read_scan_folder(
+            source, layout=layout, pattern=pattern, strip_suffix=strip_suffix, ignore=ignore
+        )
+    else:
+        block = read_block(source, key)
+        if table is not None and block.scan_ids is None and block.subjects is None:
+            block, table = name_by_rows(block, table, id_column), None
+        scans = scans_of_block(block, layout)
+    scans = _with_source(scans, tr, {"reader": "arrays", "source": str(source), "options": options})
     scans = choose_regions(scans, regions)
     return scans if table is None else attach_labels(scans, table, labels_by)
+
+
+def _with_source(scans: Scans, tr: float | None, provenance: Mapping[str, Any]) -> Scans:
+    problems = [problem for problem in scans.problems if problem.kind != "duplicate-id"]
+    return Scans(list(scans), scans.regions, scans.tr if tr is None else tr, provenance, problems)

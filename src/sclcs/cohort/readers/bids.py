@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.bids_dataset import Sidecars, attach_participants, find_participants, split_tr
@@ -25,13 +23,12 @@ from sclcs.cohort.bids_files import (
 from sclcs.cohort.bids_names import BidsName
 from sclcs.cohort.labels import read_label_table
 from sclcs.cohort.problems import Problem, raise_for
+from sclcs.cohort.readers.text_matrix import TextLayout, load_text_matrix
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 
 __all__ = ["read_bids"]
-
-_MISSING_CELLS = ["n/a", "nan", "NaN", "NA", ""]
 
 
 def read_bids(
@@ -95,31 +92,29 @@ def read_bids(
     files = select_files(_of_atlas(found, atlas), {**choices, **(entities or {})})
     require_one_file_per_scan(files)
     kept, regions_found, problems = _of_one_header(files)
-    sidecars = Sidecars(folder)
-    times = [tr if tr is not None else sidecars.repetition_time(file) for file in kept]
-    shared_tr, tr_facts = split_tr(times)
-    scans = Scans(
-        _scans(kept, regions_found, tr_facts),
-        regions_found,
-        shared_tr,
-        {
-            "reader": "bids",
-            "source": str(folder),
-            "options": {
-                "atlas": kept[0].name.parcellation,
-                **{name: _plain(choice) for name, choice in choices.items()},
-                "entities": dict(entities or {}),
-                "regions": _plain(regions),
-                "tr": tr,
-            },
-        },
-        problems,
-    )
+    options = {
+        "atlas": kept[0].name.parcellation,
+        **{key: _plain(choice) for key, choice in choices.items()},
+        "entities": dict(entities or {}),
+        "regions": _plain(regions),
+        "tr": tr,
+    }
+    provenance = {"reader": "bids", "source": str(folder), "options": options}
+    shared_tr, tr_facts = split_tr(_repetition_times(folder, kept, tr))
+    scans = _scans(kept, regions_found, tr_facts)
+    read = Scans(scans, regions_found, shared_tr, provenance, problems)
     table_path = Path(participants) if participants else find_participants(folder)
     if table_path is not None:
         table = read_label_table(table_path, id_column)
-        scans = attach_participants(scans, table, {file.subject for file in found})
-    return choose_regions(scans, regions)
+        read = attach_participants(read, table, {file.subject for file in found})
+    return choose_regions(read, regions)
+
+
+def _repetition_times(
+    folder: str | os.PathLike[str], files: Sequence[BidsFile], tr: float | None
+) -> list[float | None]:
+    sidecars = Sidecars(folder)
+    return [tr if tr is not None else sidecars.repetition_time(file) for file in files]
 
 
 def _is_region_series(name: BidsName) -> bool:
@@ -222,31 +217,8 @@ def _scans(
 def _load(path: Path, regions: tuple[str, ...]) -> NDArray[np.float64]:
     """Read one table as (region, time), in the order of `regions`."""
     header = _header(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (UnicodeDecodeError, OSError) as error:
-        raise UnreadableFileError(_damaged(path, f"it cannot be read ({error})")) from error
-    lines = text.splitlines()[1:]
-    # pandas would fill a row that was cut off with missing values.
-    for number, line in enumerate(lines, start=2):
-        if line.count("\t") != len(header) - 1:
-            cells = line.count("\t") + 1
-            raise UnreadableFileError(
-                _damaged(path, f"line {number} has {cells} cells instead of {len(header)}")
-            )
-    try:
-        table = pd.read_csv(
-            io.StringIO("\n".join(lines)),
-            sep="\t",
-            names=list(header),
-            dtype=np.float64,
-            na_values=_MISSING_CELLS,
-            keep_default_na=False,
-            skip_blank_lines=False,
-        )
-    except ValueError as error:
-        raise UnreadableFileError(_damaged(path, f"it has other cells ({error})")) from error
-    return table[list(regions)].to_numpy().T
+    values = load_text_matrix(path, TextLayout(1, len(header), header, "\t"))
+    return values[:, [header.index(region) for region in regions]].T
 
 
 def _plain(choice: Choice) -> str | list[str] | None:

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.cohort.damage import explain_damage
 from sclcs.core.errors import UnreadableFileError, name_first
 
 __all__ = ["load_mat_matrix"]
 
-# What scipy and h5py raise on truncated, damaged or foreign files.
-_DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    MemoryError,  # a damaged length field asks for an absurd amount
-    NotImplementedError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-)
+_NUMERIC_CLASSES = {
+    *("double", "single", "logical"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+}
 
 
 def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
@@ -49,7 +37,7 @@ def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
     """
     import h5py
 
-    with _explain_damage(path):
+    with explain_damage(path, "a MATLAB file"):
         load = _load_v73 if h5py.is_hdf5(path) else _load_v5
         matrix = load(path, variable)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
@@ -63,10 +51,15 @@ def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
 def _load_v5(path: Path, variable: str) -> NDArray[Any]:
     import scipy.io
 
-    content = scipy.io.loadmat(str(path), variable_names=[variable])
-    if variable not in content:
-        raise _no_variable(path, variable, (entry[0] for entry in scipy.io.whosmat(str(path))))
-    return np.asarray(content[variable])
+    found = {name: kind for name, _, kind in scipy.io.whosmat(str(path))}
+    if variable not in found:
+        raise _no_variable(path, variable, found)
+    if found[variable] not in _NUMERIC_CLASSES:
+        # Asked before loading: scipy may crash on a structure that is only a damaged type field.
+        raise UnreadableFileError(
+            f"Expected {variable} in {path} to be a matrix of numbers, found {found[variable]}."
+        )
+    return np.asarray(scipy.io.loadmat(str(path), variable_names=[variable])[variable])
 
 
 def _load_v73(path: Path, variable: str) -> NDArray[Any]:
@@ -82,16 +75,3 @@ def _load_v73(path: Path, variable: str) -> NDArray[Any]:
 def _no_variable(path: Path, variable: str, found: Iterable[str]) -> UnreadableFileError:
     names = name_first(found) or "no variable"
     return UnreadableFileError(f"Expected a variable {variable} in {path}, found {names}.")
-
-
-@contextmanager
-def _explain_damage(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except UnreadableFileError:
-        raise
-    except _DAMAGE as error:
-        raise UnreadableFileError(
-            f"Expected a MATLAB file in {path}, but it is truncated, damaged or of another format "
-            f"({error}); fetch it again."
-        ) from error

@@ -23,10 +23,9 @@ Floats = NDArray[np.float64]
 _POPULATION_SEED = 33
 _N_NETWORKS = 5
 _GLOBAL_LOADING = 0.62
-_NETWORK_LOADING = 0.45
-_LOADING_SPREAD = 0.16
+_NETWORK_LOADING = 0.565
+_LOADING_SPREAD = 0.155
 _HIGHEST_COMMUNALITY = 0.92
-_SMOOTHNESS = 0.5
 N_STATES = 4
 
 
@@ -38,14 +37,11 @@ class Anatomy:
     ----------
     log_connectivity : ndarray, shape (region, region)
         Matrix logarithm of the population's correlation matrix.
-    smoother : ndarray, shape (region, region)
-        Mixes regions so that regions which work together also deviate together.
     strongest_mode : ndarray, shape (region, region)
         Projector on the leading eigenvector of the population.
     """
 
     log_connectivity: Floats
-    smoother: Floats
     strongest_mode: Floats
 
     def pattern(self, strength: float, seed: int, *axes: object) -> Floats:
@@ -53,9 +49,11 @@ class Anatomy:
 
         Its off-diagonal root mean square is `strength` exactly.
         """
-        n = len(self.smoother)
+        n = len(self.log_connectivity)
         draw = generator(seed, "simulate", *axes).standard_normal((n, n))
-        deviation = self.smoother @ (draw + draw.T) @ self.smoother.T
+        deviation = draw + draw.T
+        # The exponential magnifies the strongest mode; left in, it would drown the pattern.
+        deviation -= self.strongest_mode @ deviation @ self.strongest_mode
         np.fill_diagonal(deviation, 0.0)
         size = np.sqrt(np.sum(deviation**2) / (n * (n - 1)))
         return np.asarray(deviation * (strength / size))
@@ -91,10 +89,9 @@ def population_anatomy(regions: int) -> Anatomy:
     correlation = loadings @ loadings.T
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
-    smoother = (vectors * values**_SMOOTHNESS) @ vectors.T
     leading = vectors[:, -1]
     log_connectivity = (vectors * np.log(values)) @ vectors.T
-    return Anatomy(log_connectivity, smoother, np.outer(leading, leading))
+    return Anatomy(log_connectivity, np.outer(leading, leading))
 
 
 def mixing_matrix(log_connectivity: Floats) -> Floats:

@@ -96,7 +96,8 @@ def apportion(total: int, weights: Mapping[str, float]) -> dict[str, int]:
     scale = total / sum(weights.values())
     exact = {name: weight * scale for name, weight in weights.items()}
     counts = {name: math.floor(value + 1e-9) for name, value in exact.items()}
-    by_remainder = sorted(exact, key=lambda name: counts[name] - exact[name])
+    # Rounded, so that equal remainders are equal and the first one wins.
+    by_remainder = sorted(exact, key=lambda name: round(counts[name] - exact[name], 9))
     for name in by_remainder[: total - sum(counts.values())]:
         counts[name] += 1
     return counts

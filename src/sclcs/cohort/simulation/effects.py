@@ -58,17 +58,17 @@ class Effects:
         Pass band of the preprocessing that is imitated.
     """
 
-    subject: float = 0.20
-    subject_global: float = 0.25
-    session: float = 0.08
-    site: float = 0.06
-    group: float = 0.02
-    state: float = 0.10
-    dwell_seconds: float = 60.0
+    subject: float = 0.208
+    subject_global: float = 0.6
+    session: float = 0.075
+    site: float = 0.052
+    group: float = 0.0085
+    state: float = 0.092
+    dwell_seconds: float = 140.0
     noise: float = 0.25
-    colour: float = 0.5
+    colour: float = 0.39
     motion_share: float = 0.2
-    motion_size: float = 4.0
+    motion_size: float = 2.0
     amplitude: float = 0.3
     low_hz: float = 0.01
     high_hz: float = 0.1

@@ -1,0 +1,178 @@
+"""The arrays reader on folders with one file per scan."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sclcs.cohort.readers.arrays import read_arrays
+from sclcs.core.errors import InputError, UnreadableFileError
+
+# Unequal sizes, so that swapped axes cannot pass.
+N_SCANS, N_TIMES, N_REGIONS = 4, 23, 5
+NAMES = ["vmPFC", "ACC", "IPL", "IPS", "precuneus"]
+
+ENDINGS = {
+    ".csv;": (".csv", ";"),
+    ".tsv": (".tsv", "\t"),
+    ".txt": (".txt", " "),
+    ".txt two spaces": (".txt", "  "),
+    ".1D": (".1D", "\t"),
+}
+
+
+@pytest.fixture
+def cube():
+    """Signals (scan, time, region) without two equal values."""
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(N_SCANS, N_TIMES, N_REGIONS)).astype(np.float32)
+
+
+def write_scans(folder, cube, ending=".csv", header=None, names="abcd"):
+    """Write one file per scan; the ending may say how cells are separated: ``.csv;``."""
+    suffix, sep = ENDINGS.get(ending, (ending, ","))
+    folder.mkdir()
+    for name, scan in zip(names, cube, strict=True):
+        head = "" if header is None else header + "\n"
+        rows = "\n".join(sep.join(repr(float(v)) for v in row) for row in scan)
+        (folder / f"{name}{suffix}").write_text(head + rows + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("ending", "header", "names"),
+    [
+        (".csv", ",".join(NAMES), NAMES),
+        (".csv;", ";".join(NAMES), NAMES),
+        (".csv", None, None),
+        (".csv", "0,1,2,3,4", list("01234")),
+        (".tsv", "\t".join(NAMES), NAMES),
+        (".txt", None, None),
+        (".txt two spaces", None, None),
+        (
+            ".1D",
+            "#2001\t#2002\t#2003\t#2004\t#2005",
+            ["2001", "2002", "2003", "2004", "2005"],
+        ),
+        (".1D", "# made by C-PAC 1.8\n#1\t#2\t#3\t#4\t#5", list("12345")),
+        (".1D", "# no names here", None),
+    ],
+)
+def test_folder_of_text_files(tmp_path, cube, ending, header, names):
+    folder = write_scans(tmp_path / "scans", cube, ending, header)
+    scans = read_arrays(folder)
+    assert [scan.scan_id for scan in scans] == ["a", "b", "c", "d"]
+    assert scans.regions == tuple(names or [f"region-{i}" for i in range(N_REGIONS)])
+    for scan, expected in zip(scans, cube, strict=True):
+        np.testing.assert_array_equal(scan.signals(), expected.T)
+
+
+def test_folder_of_pandas_files_with_an_index(tmp_path, cube):
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    pd.DataFrame(cube[0], columns=NAMES).to_csv(folder / "a.csv")
+    scans = read_arrays(folder)
+    assert scans.regions == tuple(NAMES)
+    np.testing.assert_allclose(scans[0].signals(), cube[0].T, rtol=1e-6)
+
+
+def test_folder_of_npy_files_region_by_time(tmp_path, cube):
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for name, scan in zip("abcd", cube, strict=True):
+        np.save(folder / f"{name}.npy", scan.T)
+    scans = read_arrays(folder, layout="scan-region-time")
+    np.testing.assert_array_equal(scans[3].signals(), cube[3].T)
+
+
+def test_folder_of_text_files_region_by_time(tmp_path, cube):
+    folder = write_scans(tmp_path / "scans", cube.transpose(0, 2, 1), ".txt")
+    scans = read_arrays(folder, layout="scan-region-time")
+    assert len(scans.regions) == N_REGIONS
+    np.testing.assert_array_equal(scans[3].signals(), cube[3].T)
+
+
+def test_folder_with_labels_pattern_and_suffix(tmp_path, cube):
+    names = [f"Pitt_005000{i}_rois_dosenbach160" for i in range(N_SCANS)]
+    folder = write_scans(tmp_path / "scans", cube, ".1D", "#1\t#2\t#3\t#4\t#5", names)
+    (folder / "labels.csv").write_text(
+        "SUB_ID,FILE_ID,DX_GROUP\n"
+        + "".join(f"5000{i},Pitt_005000{i},{i % 2}\n" for i in range(N_SCANS))
+    )
+    scans = read_arrays(
+        folder, labels=folder / "labels.csv", strip_suffix="_rois_dosenbach160", regions=["4", "2"]
+    )
+    assert [scan.scan_id for scan in scans] == [f"Pitt_005000{i}" for i in range(N_SCANS)]
+    assert [scan.subject for scan in scans] == [f"5000{i}" for i in range(N_SCANS)]
+    assert [scan.facts["dx_group"] for scan in scans] == [0, 1, 0, 1]
+    assert not scans.problems
+    np.testing.assert_array_equal(scans[1].signals(), cube[1][:, [3, 1]].T)
+    assert len(read_arrays(folder, pattern="*2_*.1D")) == 1
+
+
+def test_folder_with_an_atlas_in_order(tmp_path):
+    atlas = np.random.default_rng(1).normal(size=(2, 9, 160)).astype(np.float32)
+    header = "\t".join(f"#{number}" for number in range(1, 161))
+    folder = write_scans(tmp_path / "scans", atlas, ".1D", header, "ab")
+    scans = read_arrays(folder, regions="dosenbach-dmn33")
+    assert scans.regions[1] == "mPFC_4"
+    np.testing.assert_array_equal(scans[1].signals()[1], atlas[1][:, 3])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "found none"),
+        (b"vmPFC,ACC,IPL,IPS,precuneus\n", "below the header"),
+        (b"vmPFC,ACC,IPL,IPS,precuneus\n1,2,3,4,5\n1,2", "found 2 in line 3; the file is cut off"),
+        (b"vmPFC,ACC,IPL,IPS,precuneus\n1,2,3,4,x\n", "could not convert string to float: 'x'"),
+        (b"\x89HDF\r\n\x1a\n\xff\xfe", "binary"),
+        (b"ACC,vmPFC,IPL,IPS,precuneus\n1,2,3,4,5\n", "ACC in place of vmPFC"),
+        (b"1.5,2,3,4,5\n", "has no header"),
+    ],
+)
+def test_bad_file_in_a_folder_is_one_scan_lost(tmp_path, cube, content, message):
+    folder = write_scans(tmp_path / "scans", cube, header=",".join(NAMES))
+    (folder / "bad.csv").write_bytes(content)
+    scans = read_arrays(folder)
+    with pytest.raises(UnreadableFileError, match=message) as caught:
+        scans.windows(10, 10)
+    assert "bad.csv" in str(caught.value)
+    cohort = scans.windows(10, 10, on_bad="skip")
+    assert cohort.n_subjects == N_SCANS
+    assert [e["where"] for e in cohort.provenance["excluded"]] == ["bad"]
+
+
+def test_missing_cells_are_nan_not_damage(tmp_path, cube):
+    folder = write_scans(tmp_path / "scans", cube, header=",".join(NAMES))
+    rows = ["1,2,3,4,5"] * 5 + ["1,,3,n/a,5"]
+    (folder / "holes.csv").write_text("\n".join([",".join(NAMES), *rows]))
+    with pytest.raises(InputError, match=r"NaN or infinite values \(1\): holes \(ACC, IPS\)"):
+        read_arrays(folder).windows(6, 6)
+
+
+def test_another_number_of_regions_is_named(tmp_path, cube):
+    folder = write_scans(tmp_path / "scans", cube)
+    (folder / "wide.csv").write_text("\n".join(["1,2,3,4,5,6.5"] * N_TIMES))
+    scans = read_arrays(folder)
+    with pytest.raises(InputError, match=r"another number of regions.*wide \(6 x 23, expected 5"):
+        scans.windows(10, 10)
+
+
+def test_another_atlas_never_passes_for_chosen_regions(tmp_path, cube):
+    folder = write_scans(tmp_path / "scans", cube, header=",".join(NAMES))
+    (folder / "narrow.csv").write_text("\n".join(["x,y", *["1,2"] * N_TIMES]))
+    scans = read_arrays(folder, regions=["IPL", "ACC"])
+    with pytest.raises(UnreadableFileError, match=r"narrow \(Expected 5 regions"):
+        scans.windows(10, 10)
+
+
+def test_headers_must_not_repeat_a_region(tmp_path, cube):
+    folder = write_scans(tmp_path / "scans", cube, header="a,b,c,d,a")
+    with pytest.raises(InputError, match="repeated: a"):
+        read_arrays(folder)
+
+
+def test_folder_of_damaged_files_only(tmp_path):
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY")
+    with pytest.raises(UnreadableFileError, match=r"a\.npy"):
+        read_arrays(tmp_path)
