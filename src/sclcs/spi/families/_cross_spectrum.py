@@ -23,9 +23,7 @@ def cross_spectrum(
 
 
 @kernel
-def coherency(
-    real: Array, imag: Array, scale: Array, i: int, j: int, re: Array, im: Array
-) -> None:
+def coherency(real: Array, imag: Array, scale: Array, i: int, j: int, re: Array, im: Array) -> None:
     """Write C(f) of regions i and j; `scale` is 1/sqrt(sum_k |X_k|^2), (region, frequency)."""
     cross_spectrum(real[i], imag[i], real[j], imag[j], re, im)
     scale_i = scale[i]

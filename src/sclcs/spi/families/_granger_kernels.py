@@ -31,9 +31,7 @@ Integers = NDArray[np.int64]
 
 
 @kernel
-def _covariance(
-    x: Array, sums: Array, start: int, i: int, lag_i: int, j: int, lag_j: int
-) -> float:
+def _covariance(x: Array, sums: Array, start: int, i: int, lag_i: int, j: int, lag_j: int) -> float:
     """Return cov(x_i[t - lag_i], x_j[t - lag_j]) over t = start .. T-2, divisor n - 1."""
     n = x.shape[1] - 1 - start
     first_i, first_j = start - lag_i, start - lag_j

@@ -46,9 +46,7 @@ MEMBERS: Mapping[str, BoxKernel] = MappingProxyType(
 )
 
 
-def compute(
-    signals: Array, members: Collection[str], context: FamilyContext
-) -> dict[str, Array]:
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
     """Compute box-kernel information measures for every sample and pair.
 
     Parameters

@@ -57,9 +57,7 @@ MEMBERS: Mapping[str, GaussianInformation] = MappingProxyType(
 )
 
 
-def compute(
-    signals: Array, members: Collection[str], context: FamilyContext
-) -> dict[str, Array]:
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
     """Compute Gaussian information measures for every sample and pair.
 
     Parameters

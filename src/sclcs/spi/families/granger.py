@@ -54,9 +54,7 @@ MEMBERS: Mapping[str, GaussianTransfer] = MappingProxyType(
 )
 
 
-def compute(
-    signals: Array, members: Collection[str], context: FamilyContext
-) -> dict[str, Array]:
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
     """Compute Gaussian transfer entropies, row -> column, for every sample.
 
     Parameters

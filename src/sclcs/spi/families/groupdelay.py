@@ -49,9 +49,7 @@ MEMBERS: Mapping[str, DelayBand] = MappingProxyType(
 )
 
 
-def compute(
-    signals: Array, members: Collection[str], context: FamilyContext
-) -> dict[str, Array]:
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
     """Compute group delays for every sample and pair.
 
     Parameters
@@ -95,9 +93,7 @@ def _delays(
     kernels.delays(real, imag, scale, frequencies[first:end], step, threshold, out)
 
 
-def _significant_coherence(
-    real: Array, imag: Array, scale: Array, memory_bytes: int
-) -> float:
+def _significant_coherence(real: Array, imag: Array, scale: Array, memory_bytes: int) -> float:
     """Return the smallest squared coherence that is significant; infinity if none is.
 
     With r(t) the number of p-values <= t among m, the Benjamini-Hochberg cut is the

@@ -88,9 +88,7 @@ def _members() -> dict[str, BandStatistic]:
 MEMBERS: Mapping[str, BandStatistic] = MappingProxyType(_members())
 
 
-def compute(
-    signals: Array, members: Collection[str], context: FamilyContext
-) -> dict[str, Array]:
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
     """Compute multitaper band statistics for every sample and pair.
 
     Parameters

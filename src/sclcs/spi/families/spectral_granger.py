@@ -64,9 +64,7 @@ MEMBERS: Mapping[str, GrangerBand] = MappingProxyType(
 )
 
 
-def compute(
-    signals: Array, members: Collection[str], context: FamilyContext
-) -> dict[str, Array]:
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
     """Compute band statistics of spectral Granger causality, oriented column -> row.
 
     Parameters
