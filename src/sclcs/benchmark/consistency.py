@@ -108,7 +108,7 @@ def gains(scores: ArrayLike, gain: Gain = "minmax", levels: float = 5.0) -> Floa
     -------
     array
     """
-    values = np.round(np.asarray(scores, dtype=np.float64), DECIMALS)
+    values: Floats = np.asarray(np.round(np.asarray(scores, dtype=np.float64), DECIMALS))
     if gain == "raw":
         return np.maximum(values, 0.0)
     if gain == "rank":

@@ -90,7 +90,7 @@ class PairDesign:
         """For every ordered pair: 1 within, 0 between, -1 not compared."""
         kinds = (self.classes[:, None] == self.classes[None, :]).astype(np.int8)
         kinds[self.blocks[:, None] == self.blocks[None, :]] = -1
-        return kinds
+        return np.asarray(kinds)
 
     @cached_property
     def degenerate(self) -> str:

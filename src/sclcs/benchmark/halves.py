@@ -128,7 +128,7 @@ def score_reliability(
     return pd.DataFrame(rows)
 
 
-def _half_scores(
+def _half_scores(  # noqa: PLR0917
     source: Cohort | FCSource | xr.DataArray,
     task: str | Task,
     spis: str | Sequence[str] | None,
@@ -171,7 +171,7 @@ def _finite_halves(scores: Floats) -> list[tuple[Floats, Floats]]:
 
 
 def _reliability(one: Floats, two: Floats, k: int) -> dict[str, float]:
-    by_gain = {gain: agreement(one, two, (k,), gain) for gain in ("raw", "minmax")}  # type: ignore[arg-type]
+    by_gain = {"raw": agreement(one, two, (k,), "raw"), "minmax": agreement(one, two, (k,))}
     varied = np.ptp(one) > 0 and np.ptp(two) > 0
     return {
         "pearson": float(np.corrcoef(one, two)[0, 1]) if varied else float("nan"),

@@ -20,6 +20,7 @@ __all__ = ["PairMoments", "closed_form_moments", "table_moments"]
 
 Floats = NDArray[np.float64]
 POWERS = (0, 1, 2)  # counts, sums, sums of squares
+NOISE = 1e-6  # a variance below is rounding error of single precision
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class PairMoments:
         """Pooled standard deviation, as in Liu 2025: ddof 0, n counted over ordered pairs."""
         scatter, freedom = 0.0, 0.0
         for count, total, squares in (self.within, self.between):
-            variance = np.maximum(_ratio(squares, count) - _ratio(total, count) ** 2, 0.0)
+            variance = _ratio(squares, count) - _ratio(total, count) ** 2
+            variance = np.where(variance < NOISE, 0.0, variance)  # keeps NaN
             scatter = scatter + (count - 1) * variance
             freedom = freedom + (count - 1)
         return np.sqrt(_ratio(np.asarray(scatter), np.asarray(freedom)))

@@ -120,11 +120,11 @@ def neighbour_scores(
 
 
 def _rounded(similarity: NDArray[np.float32]) -> NDArray[np.int32]:
-    return np.rint(similarity / np.float32(RESOLUTION)).astype(np.int32)
+    return np.asarray(np.rint(similarity / np.float32(RESOLUTION)), dtype=np.int32)
 
 
 def _has_partner(design: PairDesign, weights: Floats, multiplicity: Floats) -> NDArray[np.bool_]:
-    """Return (draw, sample): is there another sample of the same class to be compared with?"""
+    """Return (draw, sample): whether another sample of the same class is there to compare."""
     within = (design.pair_kinds == 1) * weights[None, :]
     same_subject = design.subjects[:, None] == design.subjects[None, :]
     inside = np.where(same_subject, within, 0.0).sum(axis=1)
@@ -134,8 +134,8 @@ def _has_partner(design: PairDesign, weights: Floats, multiplicity: Floats) -> N
     return np.asarray(drawn & (weights > 0) & ((inside > 0) | (multiplicity @ across.T > 0)))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _superiority_kernel(
+@njit(nogil=True, cache=True, error_model="numpy")
+def _superiority_kernel(  # noqa: PLR0917
     codes: NDArray[np.int32],
     within: NDArray[np.bool_],
     weights: Floats,
@@ -177,7 +177,7 @@ def _superiority_kernel(
     return auc, rsa
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True, error_model="numpy")
 def _row_scores(
     codes: NDArray[np.int32],
     order: NDArray[np.int64],
@@ -204,8 +204,8 @@ def _row_scores(
     return wins / total_between, total_within, nearest
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _neighbour_kernel(
+@njit(nogil=True, cache=True, error_model="numpy")
+def _neighbour_kernel(  # noqa: PLR0917
     codes: NDArray[np.int32],
     order: NDArray[np.int64],
     kinds: NDArray[np.int8],

@@ -61,12 +61,12 @@ def vectorize(matrices: NDArray[np.floating], how: Vectorize = "offdiag") -> Flo
     flat = np.asarray(matrices, dtype=np.float32).reshape(n_samples, n_regions**2)
     upper = np.take(flat, rows * n_regions + columns, axis=1)
     if how == "upper":
-        return upper
+        return np.asarray(upper)
     lower = np.take(flat, columns * n_regions + rows, axis=1)
     if how == "sym_upper":
-        return (upper + lower) / np.float32(2)
+        return np.asarray((upper + lower) / np.float32(2))
     symmetric = np.array_equal(upper, lower, equal_nan=True)
-    return upper if symmetric else np.concatenate([upper, lower], axis=1)
+    return np.asarray(upper if symmetric else np.concatenate([upper, lower], axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class SubjectTask:
-    """Fingerprinting: are samples of one subject alike?
+    """Fingerprinting: samples of one subject against those of others.
 
     Parameters
     ----------
@@ -83,12 +83,13 @@ class SubjectTask:
             return self.across_sessions
         if "session" not in samples.columns:
             return False
-        return bool((samples.groupby("subject")["session"].nunique() > 1).any())
+        scans = samples[["subject", "session"]].dropna().drop_duplicates()
+        return bool(scans["subject"].duplicated().any())
 
 
 @dataclass(frozen=True)
 class LabelTask:
-    """Are samples with the same label (diagnosis, site, sex, ...) alike?
+    """Samples with one label (diagnosis, site, sex, ...) against those with another.
 
     Parameters
     ----------
