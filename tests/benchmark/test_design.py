@@ -55,7 +55,7 @@ def test_label_tasks_leave_out_same_subject_pairs_and_unlabelled_samples(samples
     everything = kinds_by_name(samples, make_task("diagnosis", exclude_same_subject=False))
     assert everything.loc["s0", "s2"] == 1
     assert make_design(samples, LabelTask("diagnosis")).n_unlabelled == 1
-    with pytest.raises(UnknownNameError, match="no column 'species'.*diagnosis"):
+    with pytest.raises(UnknownNameError, match=r"no column 'species'.*diagnosis"):
         make_design(samples, LabelTask("species"))
 
 

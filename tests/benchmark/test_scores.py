@@ -184,9 +184,7 @@ def test_identification_across_sessions_is_finns(rng):
     n = 8
     base = rng.normal(size=(n, 6, 6))
     fc = np.concatenate([base, base]) + 1.2 * rng.normal(size=(2 * n, 6, 6))
-    samples = pd.DataFrame(
-        {"subject": [*map(str, range(n))] * 2, "session": ["1"] * n + ["2"] * n}
-    )
+    samples = pd.DataFrame({"subject": [*map(str, range(n))] * 2, "session": ["1"] * n + ["2"] * n})
     similarity = brute_force.rounded_similarity(vectorize(fc))
     # Between pairs inside a session are candidates here; remove them for the comparison.
     similarity[:n, :n] = similarity[n:, n:] = -1

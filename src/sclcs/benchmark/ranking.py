@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -143,13 +142,20 @@ class Ranking:
                 "keep the two files together."
             )
         try:
-            text = path.read_text(encoding="utf-8")
-            table = pd.read_csv(
-                io.StringIO(text), dtype=dict.fromkeys(_TEXT, str), float_precision="round_trip"
-            )
-            table[list(_TEXT)] = table[list(_TEXT)].fillna("")
+            table = _read_table(path)
             return cls(table, facts["task"], facts["score"], facts["coreset"], facts["provenance"])
         except (ValueError, KeyError, InputError) as error:
             raise UnreadableFileError(
                 f"Expected a ranking at {path}, but it cannot be read ({error}); make it again."
             ) from error
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    """Read the CSV; pandas' own numbers may be off by the last digit, Python's are not."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    for name in table.columns:
+        if name == "n_samples":
+            table[name] = [int(cell) for cell in table[name]]
+        elif name not in _TEXT:
+            table[name] = [float(cell) if cell else float("nan") for cell in table[name]]
+    return table

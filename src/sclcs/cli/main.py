@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import sclcs
-from sclcs.cli import cohort, demo
+from sclcs.cli import cohort, compare, demo
+from sclcs.cli.rank import rank
 from sclcs.core.errors import SclcsError
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
@@ -25,6 +26,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(cohort.app, name="cohort")
+app.command("rank")(rank)
+app.command("compare")(compare.compare)
+app.command("balance")(compare.balance)
 app.command("demo")(demo.demo)
 
 INTERRUPTED = 130
