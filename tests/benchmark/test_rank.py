@@ -16,19 +16,8 @@ from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
 from sclcs.spi import compute
 
-COLUMNS = [
-    "spi",
-    "score",
-    "low",
-    "high",
-    "rank",
-    "rank_low",
-    "rank_high",
-    "n_samples",
-    "status",
-    "reason",
-    "rank_group",
-]
+COLUMNS = ["spi", "score", "low", "high", "rank", "rank_low", "rank_high"]
+COLUMNS += ["n_samples", "status", "reason", "rank_group"]
 
 
 def test_stronger_operators_rank_higher_and_lie_inside_their_intervals(source):

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 import sclcs
-from sclcs.cli import cohort, compare, demo
-from sclcs.cli.rank import rank
+from sclcs.cli import cohort, compare, compute, demo, fc, rank
 from sclcs.core.errors import SclcsError
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
@@ -26,7 +25,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(cohort.app, name="cohort")
-app.command("rank")(rank)
+app.add_typer(fc.app, name="fc")
+app.command("compute")(compute.compute)
+app.command("rank")(rank.rank)
 app.command("compare")(compare.compare)
 app.command("balance")(compare.balance)
 app.command("demo")(demo.demo)

@@ -17,8 +17,10 @@ __all__ = [
     "NotFoundError",
     "OutputExistsError",
     "SclcsError",
+    "StoreInUseError",
     "UnknownNameError",
     "UnreadableFileError",
+    "WorkerDiedError",
     "WriteError",
     "name_first",
 ]
@@ -53,6 +55,14 @@ class UnreadableFileError(InputError, OSError):
 
 class DamagedStoreError(UnreadableFileError):
     """A store's content does not match its checksum."""
+
+
+class StoreInUseError(SclcsError, RuntimeError):
+    """Another process is working on the same store."""
+
+
+class WorkerDiedError(SclcsError, RuntimeError):
+    """A process that was working for us ended without an answer."""
 
 
 class OutputExistsError(SclcsError, FileExistsError):

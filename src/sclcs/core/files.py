@@ -19,6 +19,7 @@ __all__ = [
     "explain_write_errors",
     "refuse_existing",
     "require_existing",
+    "write_bytes",
     "write_json",
     "write_text",
 ]
@@ -90,18 +91,23 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
             raise
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a text file in one step: readers see the old content or the new, never half."""
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file in one step: readers see the old content or the new, never half."""
     path = Path(path)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
     with explain_write_errors(path):
         try:
-            partial.write_text(text, encoding="utf-8", newline="")
+            partial.write_bytes(content)
             partial.replace(path)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
     return path
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text file (UTF-8, line ends as they are) in one step."""
+    return write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:

@@ -96,19 +96,23 @@ class OperatorFacts:
     family: str
     symmetric: bool
     minimum_length: int
+    deterministic: bool
     implemented: bool
 
 
 @cache
 def operator_facts() -> Mapping[str, OperatorFacts]:
     """Return the engine's facts by identifier; a table lookup would cost more than a kernel."""
-    table = _read()
-    columns = (table["family"], table["symmetry"], table["minimum_length"], table["implemented"])
+    rows = _read().to_dict(orient="index")
     return MappingProxyType(
         {
-            identifier: OperatorFacts(family, symmetry == "symmetric", int(length), bool(done))
-            for identifier, family, symmetry, length, done in zip(
-                table.index, *columns, strict=True
+            str(identifier): OperatorFacts(
+                family=row["family"],
+                symmetric=row["symmetry"] == "symmetric",
+                minimum_length=int(row["minimum_length"]),
+                deterministic=bool(row["deterministic"]),
+                implemented=bool(row["implemented"]),
             )
+            for identifier, row in rows.items()
         }
     )

@@ -11,13 +11,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from sclcs.core.errors import InputError
+from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.context import MEBIBYTE, Array, FamilyContext
 from sclcs.spi.runner import family_members, load_family, run_family
 from sclcs.spi.sets import resolve
@@ -95,7 +97,7 @@ def compute(
     threads = _thread_count(n_jobs)
     members = family_members(identifiers)
     position = {identifier: k for k, identifier in enumerate(identifiers)}
-    seeds = sample_seeds(batch, seed, sample_keys)
+    seeds = _seeds(batch, identifiers, seed, sample_keys)
     blocks = plan_blocks(n_samples, n_regions, len(identifiers), memory_bytes)
     prepared = [standardise(batch[block]) for block in blocks]
     values = np.empty((len(identifiers), n_samples, n_regions, n_regions))
@@ -114,9 +116,7 @@ def compute(
             reason[k, block] = outcome.reason
 
     tasks = [(number, family) for number in range(len(blocks)) for family in members]
-    for family in members:  # imported here, once, so that every BLAS is loaded when it is pinned
-        load_family(family)
-    with threadpool_limits(limits=1):
+    with _one_thread_each(frozenset(members)).limit(limits=1):
         _run_all(run, tasks, threads)
     labels: dict[str, object] = {"spi": identifiers, "sample": np.arange(n_samples)}
     if sample_keys is not None:
@@ -156,9 +156,7 @@ def compute_block(
     context = FamilyContext(sample_seeds=sample_seeds, memory_bytes=memory_bytes)
     outcomes: dict[str, OperatorOutcome] = {}
     members = family_members(identifiers)
-    for family in members:
-        load_family(family)
-    with threadpool_limits(limits=1):
+    with _one_thread_each(frozenset(members)).limit(limits=1):
         for family, names in members.items():
             outcomes |= run_family(family, names, prepared, context)
     return {identifier: outcomes[identifier] for identifier in identifiers}
@@ -186,12 +184,34 @@ def plan_blocks(
     return [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
 
 
+def _seeds(
+    batch: Array, identifiers: list[str], seed: int, sample_keys: Sequence[object] | None
+) -> NDArray[np.uint64]:
+    """Return the samples' seeds, without reading their content if no operator is random."""
+    facts = operator_facts()
+    if all(facts[identifier].deterministic for identifier in identifiers):
+        return np.zeros(len(batch), dtype=np.uint64)
+    return sample_seeds(batch, seed, sample_keys)
+
+
 def _thread_count(n_jobs: int) -> int:
     if n_jobs == -1:
         return os.cpu_count() or 1
     if n_jobs < 1:
         raise InputError(f"n_jobs must be a positive number or -1, not {n_jobs}.")
     return n_jobs
+
+
+@cache
+def _one_thread_each(families: frozenset[str]) -> ThreadpoolController:
+    """Load families and find the BLAS and OpenMP libraries that came with them.
+
+    The search takes milliseconds, hence the cache; its key is the set of families because
+    a family that is loaded later may bring another library.
+    """
+    for family in families:
+        load_family(family)
+    return ThreadpoolController()
 
 
 def _run_all(run: Callable[[Task], None], tasks: list[Task], threads: int) -> None:

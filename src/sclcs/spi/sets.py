@@ -7,17 +7,19 @@ the paper's alias, globs, and lists of these all end as catalogue identifiers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from fnmatch import fnmatchcase
 
 import pandas as pd
 
-from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.spi.catalogue import ALIASES, catalogue, operator_facts
 
 __all__ = ["SET_NAMES", "resolve"]
 
 SET_NAMES = ("paper-fast", "all", "panel")
+
+NEAREST = 5  # how many names an error message offers
 
 _GLOB_CHARACTERS = "*?["
 
@@ -124,24 +126,24 @@ def _implemented_of(request: str, identifiers: list[str], table: pd.DataFrame) -
 
 
 def _unknown(name: str, known: list[str], kind: str, similar_to: str = "") -> UnknownNameError:
-    near = get_close_matches(similar_to or name, known, n=5, cutoff=0.4)
+    near = get_close_matches(similar_to or name, known, n=NEAREST, cutoff=0.4)
     verb = kind if kind.endswith("matches") else f"{kind} is called"
     advice = f"; the nearest are {', '.join(near)}" if near else ""
     return UnknownNameError(f"No {verb} {name!r}{advice}. `sclcs spis list` shows all of them.")
 
 
 def _not_implemented(request: str, identifiers: list[str], table: pd.DataFrame) -> InputError:
-    """Name the implemented operators nearest in family, then in name."""
-    implemented = table[table["implemented"]]
-    family = operator_facts()[identifiers[0]].family
-    relatives = list(implemented.index[implemented["family"] == family])
-    near = get_close_matches(identifiers[0], relatives, n=3, cutoff=0.0)
-    near += [
-        name
-        for name in get_close_matches(identifiers[0], list(implemented.index), n=5, cutoff=0.3)
-        if name not in near
-    ]
+    wanted = identifiers[0]
+    labels = {name: set(text.split()) for name, text in table["labels"].items()}
+
+    def nearness(name: str) -> tuple[bool, int, float]:
+        alike = SequenceMatcher(None, wanted, name).ratio()
+        same_family = operator_facts()[name].family == operator_facts()[wanted].family
+        return same_family, len(labels[name] & labels[wanted]), alike
+
+    implemented = [name for name, facts in operator_facts().items() if facts.implemented]
+    near = sorted(implemented, key=nearness, reverse=True)[:NEAREST]
     return InputError(
         f"{request} is in the catalogue but not implemented yet; the nearest implemented "
-        f"operators are {name_first(near)}."
+        f"operators are {', '.join(near)}."
     )

@@ -8,7 +8,7 @@ floats is NaN: a chunk that is missing can be told from one that holds zeros.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["create_array", "create_group", "open_group", "read_array", "rows_per_chunk"]
 
 CHUNK_BYTES = 2**20
+COMPRESSION_LEVEL = 1
+_MAKERS = {
+    "cohort": "`sclcs cohort import` makes a cohort from other formats",
+    "fc-store": "`sclcs compute` makes one in a new folder",
+}
 
 
 def rows_per_chunk(row_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int:
@@ -56,7 +61,8 @@ def open_group(path: str | os.PathLike[str], kind: str) -> zarr.Group:
 
     path = require_existing(path, f"{kind} folder")
     try:
-        group = zarr.open_group(str(path), mode="r", zarr_format=3)
+        # Absolute: views of its arrays may be used by workers that started elsewhere.
+        group = zarr.open_group(str(path.absolute()), mode="r", zarr_format=3)
     except Exception as error:
         raise _not_a_store(path, kind) from error
     if group.attrs.get("sclcs_kind") != kind:
@@ -66,8 +72,7 @@ def open_group(path: str | os.PathLike[str], kind: str) -> zarr.Group:
 
 def _not_a_store(path: Path, kind: str) -> UnreadableFileError:
     return UnreadableFileError(
-        f"Expected a {kind} written by sclcs at {path}, but found something else; "
-        "`sclcs cohort import` makes a cohort from other formats."
+        f"Expected a {kind} written by sclcs at {path}, but found something else; {_MAKERS[kind]}."
     )
 
 
@@ -79,6 +84,7 @@ def create_array(
     *,
     chunks: Sequence[int],
     dimensions: Sequence[str],
+    attributes: Mapping[str, Any] | None = None,
 ) -> zarr.Array[Any]:
     """Create an array with our compression, checksum and fill value."""
     from zarr.codecs import Crc32cCodec, ZstdCodec
@@ -89,9 +95,10 @@ def create_array(
         shape=tuple(shape),
         dtype=dtype,
         chunks=tuple(max(1, c) for c in chunks),
-        compressors=[ZstdCodec(level=1), Crc32cCodec()],
+        compressors=[ZstdCodec(level=COMPRESSION_LEVEL), Crc32cCodec()],
         fill_value=np.nan if dtype.kind == "f" else 0,
         dimension_names=tuple(dimensions),
+        attributes=dict(attributes or {}),
     )
 
 

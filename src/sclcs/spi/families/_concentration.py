@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sclcs.spi.context import Array
 from sclcs.spi.families._jit import reducing_kernel
+from sclcs.spi.families._vector import add_four_rows, dot, factorise, four_dots
 
 __all__ = ["Mask", "best_of_starts", "concentrate_from", "distances_from"]
 
@@ -98,7 +99,7 @@ def _concentrate(rows: Array, support: Mask, size: int, n_steps: int) -> float:
         return -np.inf  # fewer points than dimensions: singular whatever the support
     distances = np.empty(rows.shape[1])
     location, factor = _fit(rows, support)
-    log_determinant = _factorise(factor)
+    log_determinant = factorise(factor)
     for _ in range(n_steps):
         if log_determinant == -np.inf:
             break
@@ -106,7 +107,7 @@ def _concentrate(rows: Array, support: Mask, size: int, n_steps: int) -> float:
         if not _select_closest(distances, size, support):
             break
         location, factor = _fit(rows, support)
-        log_determinant = _factorise(factor)
+        log_determinant = factorise(factor)
     return log_determinant
 
 
@@ -132,34 +133,22 @@ def _fit(rows: Array, support: Mask) -> tuple[Array, Array]:
         location[i] = total / size
         for k in range(size):
             points[i, k] -= location[i]
-        for j in range(i + 1):
-            covariance[i, j] = _dot(points[i], points[j]) / size
+        _products_with_earlier(points, i, covariance)
     return location, covariance
 
 
 @reducing_kernel
-def _dot(x: Array, y: Array) -> float:
-    total = 0.0
-    for t in range(x.size):
-        total += x[t] * y[t]
-    return total
-
-
-@reducing_kernel
-def _factorise(matrix: Array) -> float:
-    """Replace a lower triangle by its Cholesky factor; return log det, -inf if singular."""
-    n = matrix.shape[0]
-    log_determinant = 0.0
-    for i in range(n):
-        variance = matrix[i, i]
-        for j in range(i):
-            matrix[i, j] = (matrix[i, j] - _dot(matrix[i, :j], matrix[j, :j])) / matrix[j, j]
-        pivot = variance - _dot(matrix[i, :i], matrix[i, :i])
-        if not pivot > n * _EPS * variance:
-            return -np.inf
-        matrix[i, i] = np.sqrt(pivot)
-        log_determinant += np.log(pivot)
-    return log_determinant
+def _products_with_earlier(points: Array, i: int, covariance: Array) -> None:
+    size = points.shape[1]
+    j = 0
+    while j + 4 <= i + 1:
+        a, b, c, d = four_dots(points[i], points, j)
+        row = covariance[i, j : j + 4]
+        row[0], row[1], row[2], row[3] = a / size, b / size, c / size, d / size
+        j += 4
+    while j <= i:
+        covariance[i, j] = dot(points[i], points[j]) / size
+        j += 1
 
 
 @reducing_kernel
@@ -172,11 +161,15 @@ def _whitened_distances(rows: Array, location: Array, factor: Array, distances: 
         y = white[i]
         for t in range(n_times):
             y[t] = rows[i, t] - location[i]
-        for j in range(i):
-            weight = factor[i, j]
-            z = white[j]
+        j = 0
+        while j + 4 <= i:
+            f = factor[i, j : j + 4]
+            add_four_rows(y, white, j, -f[0], -f[1], -f[2], -f[3])
+            j += 4
+        while j < i:
             for t in range(n_times):
-                y[t] -= weight * z[t]
+                y[t] -= factor[i, j] * white[j, t]
+            j += 1
         scale = 1.0 / factor[i, i]
         for t in range(n_times):
             y[t] *= scale
@@ -187,21 +180,18 @@ def _whitened_distances(rows: Array, location: Array, factor: Array, distances: 
 def _distances(rows: Array, location: Array, covariance: Array, distances: Array) -> None:
     """Compute distances to a fit that may be singular (pseudo-inverse then)."""
     factor = covariance.copy()
-    if _factorise(factor) > -np.inf:
+    if factorise(factor) > -np.inf:
         _whitened_distances(rows, location, factor, distances)
         return
-    n_regions = rows.shape[0]
     # eigh reads the lower triangle only, which is the one that is filled.
     values, vectors = np.linalg.eigh(covariance)
-    smallest = np.abs(values).max() * n_regions * _EPS
+    smallest = np.abs(values).max() * values.size * _EPS
+    scores = np.dot(np.ascontiguousarray(vectors.T), rows - location.reshape(-1, 1))
     distances[:] = 0.0
-    for k in range(n_regions):
+    for k in range(values.size):
         if abs(values[k]) > smallest:
-            for t in range(rows.shape[1]):
-                score = 0.0
-                for i in range(n_regions):
-                    score += vectors[i, k] * (rows[i, t] - location[i])
-                distances[t] += score * score / values[k]
+            for t in range(distances.size):
+                distances[t] += scores[k, t] ** 2 / values[k]
 
 
 @reducing_kernel

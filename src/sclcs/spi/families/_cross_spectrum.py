@@ -1,5 +1,7 @@
 """Cross spectrum of two regions along frequency: the inner loop of the multitaper families."""
 
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 from __future__ import annotations
 
 from sclcs.spi.context import Array

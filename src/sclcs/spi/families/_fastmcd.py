@@ -21,7 +21,6 @@ from sclcs.spi.families._concentration import (
     concentrate_from,
     distances_from,
 )
-from sclcs.spi.families._spectrum import pseudo_inverse
 
 __all__ = ["minimum_covariance_determinant"]
 
@@ -34,8 +33,8 @@ _LONGEST_MERGED = 1500
 _N_STARTS, _N_STARTS_SPLIT = 30, 500
 
 
-def minimum_covariance_determinant(rows: Array, seed: int) -> tuple[Array, Array]:
-    """Estimate a robust covariance and its (pseudo-)inverse.
+def minimum_covariance_determinant(rows: Array, seed: int) -> Array:
+    """Estimate a robust covariance.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ def minimum_covariance_determinant(rows: Array, seed: int) -> tuple[Array, Array
 
     Returns
     -------
-    covariance, precision : array, shape (region, region)
+    array, shape (region, region)
         NaN if no time point is close to the raw fit.
     """
     n_regions, n_times = rows.shape
@@ -55,13 +54,12 @@ def minimum_covariance_determinant(rows: Array, seed: int) -> tuple[Array, Array
     distances = distances_from(rows, support) / _consistency(n_regions, size / n_times)
     kept = distances < 2.0 * scipy.special.gammaincinv(n_regions / 2, _KEPT_SHARE)
     if not kept.any():
-        missing = np.full((n_regions, n_regions), np.nan)
-        return missing, missing
+        return np.full((n_regions, n_regions), np.nan)
     points = rows[:, kept]
     points -= points.mean(axis=-1, keepdims=True)
     factor = _consistency(n_regions, _KEPT_SHARE) / points.shape[-1]
     covariance: Array = (points @ points.T) * factor
-    return covariance, pseudo_inverse(covariance)
+    return covariance
 
 
 def _consistency(n_regions: int, share: float) -> float:

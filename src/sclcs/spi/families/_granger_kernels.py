@@ -1,13 +1,16 @@
 """Compiled loops of the Gaussian transfer entropy.
 
-Variables are named by region and lag; lag -1 is the next value. All covariances of a pair use
-the same observations t = start .. T-2, where `start` is the longer span of the two histories,
-so everything about one region is computed once per `start` and shared by its pairs.
+All variables of a pair use the same observations t = start .. T-2, where `start` is the longer
+span of the two histories. Per `start`, centred delay vectors of all regions are written once as
+rows of a matrix, their covariances are matrix products, and the covariance of each target's
+history is factored once for all its sources.
 """
+
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
 
 from __future__ import annotations
 
-from math import log
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,257 +20,325 @@ from sclcs.spi.families._jit import kernel
 from sclcs.spi.families._small_linalg import (
     SMALLEST_PIVOT,
     append_if_independent,
-    continue_row,
-    dot,
     is_positive_definite,
+    total,
 )
 
-__all__ = ["FEWEST_OBSERVATIONS", "search_histories", "transfer_entropies"]
-
-FEWEST_OBSERVATIONS = 2
-NEXT = -1
+__all__ = ["transfer_entropies"]
 
 Integers = NDArray[np.int64]
 
 
 @kernel
+<<<<<<< HEAD
 def _covariance(x: Array, sums: Array, start: int, i: int, lag_i: int, j: int, lag_j: int) -> float:
     """Return cov(x_i[t - lag_i], x_j[t - lag_j]) over t = start .. T-2, divisor n - 1."""
+=======
+def transfer_entropies(
+    x: Array, targets: Integers, sources: Integers, most_targets: int, out: Array
+) -> None:
+    """Write the transfer entropy of every pair.
+
+    Parameters
+    ----------
+    x : array, shape (region, time)
+        Signals.
+    targets, sources : array of int, shape (region, 2)
+        Length and delay of the history of each region in the two roles.
+    most_targets : int
+        How many targets to treat at once (limits the memory for covariances).
+    out : array, shape (region, region)
+        Result, row -> column; the diagonal is left alone.
+    """
+    target_spans = (targets[:, 0] - 1) * targets[:, 1]
+    source_spans = (sources[:, 0] - 1) * sources[:, 1]
+    for start in np.unique(np.append(target_spans, source_spans)):
+        exact = np.flatnonzero(source_spans == start)
+        shorter = np.flatnonzero(source_spans < start)
+        # The sources that set the start come first: shorter targets need only those.
+        chosen = np.append(exact, shorter)
+        vectors, offsets = _delay_vectors(x, start, chosen, sources, False)
+        within = _blocks(vectors, offsets)
+        determinants = _determinants(within, offsets)
+        for role in range(2):
+            here = target_spans == start if role == 0 else target_spans < start
+            n_sources = chosen.size if role == 0 else exact.size
+            if n_sources > 0:
+                group = np.flatnonzero(here)
+                for first in range(0, group.size, most_targets):
+                    _onto_targets(
+                        x,
+                        start,
+                        group[first : first + most_targets],
+                        targets,
+                        chosen[:n_sources],
+                        vectors[: offsets[n_sources]],
+                        offsets,
+                        within,
+                        determinants,
+                        out,
+                    )
+
+
+@kernel
+def _delay_vectors(
+    x: Array, start: int, regions: Integers, shapes: Integers, with_next: bool
+) -> tuple[Array, Integers]:
+    """Return centred delay vectors as rows, scaled so that products are covariances.
+
+    Rows offsets[r] .. offsets[r + 1] belong to regions[r]: lags 0, delay, 2 delay, ...,
+    and last, if asked for, the next value.
+    """
+>>>>>>> fc
     n = x.shape[1] - 1 - start
-    first_i, first_j = start - lag_i, start - lag_j
-    products = dot(x[i, first_i : first_i + n], x[j, first_j : first_j + n])
-    sum_i = sums[i, first_i + n] - sums[i, first_i]
-    sum_j = sums[j, first_j + n] - sums[j, first_j]
-    return (products - sum_i * sum_j / n) / (n - 1)
+    offsets = np.zeros(regions.size + 1, dtype=np.int64)
+    for r in range(regions.size):
+        offsets[r + 1] = offsets[r] + shapes[regions[r], 0] + with_next
+    out = np.empty((offsets[-1], n))
+    scale = 1.0 / sqrt(n - 1.0)
+    for r in range(regions.size):
+        length, delay = shapes[regions[r]]
+        for place in range(length + with_next):
+            first = start - place * delay if place < length else start + 1
+            values = x[regions[r], first : first + n]
+            row = out[offsets[r] + place]
+            mean = total(values) / n
+            for t in range(n):
+                row[t] = (values[t] - mean) * scale
+    return out, offsets
 
 
 @kernel
-def search_histories(x: Array, sums: Array, longest: int, widest: int) -> Integers:
-    """Return (length, delay) per region with the largest bias-corrected information storage."""
-    n_regions, n_times = x.shape
-    shapes = np.ones((n_regions, 2), dtype=np.int64)
-    factor = np.empty((longest + 1, longest + 1))
-    lags = np.empty(longest, dtype=np.int64)
-    row = np.empty(longest)
-    for i in range(n_regions):
-        best = -np.inf
-        for length in range(1, longest + 1):
-            for delay in range(1, (widest if length > 1 else 1) + 1):
-                start = (length - 1) * delay
-                size = _factor_history(x, sums, start, i, length, delay, factor, lags, row)
-                rest = _condition_next(x, sums, start, i, size, factor, lags, row)
-                storage = np.inf
-                if rest >= SMALLEST_PIVOT:
-                    variance = _covariance(x, sums, start, i, NEXT, i, NEXT)
-                    storage = 0.5 * log(variance / rest) - length / (2.0 * (n_times - 1 - start))
-                if storage > best:
-                    best = storage
-                    shapes[i, 0] = length
-                    shapes[i, 1] = delay
-    return shapes
+def _blocks(vectors: Array, offsets: Integers) -> Array:
+    """Return the covariance of each region's rows, shape (region, row, row)."""
+    n_regions = offsets.size - 1
+    largest = 0
+    for r in range(n_regions):
+        largest = max(largest, offsets[r + 1] - offsets[r])
+    out = np.empty((n_regions, largest, largest))
+    for r in range(n_regions):
+        rows = vectors[offsets[r] : offsets[r + 1]]
+        out[r, : rows.shape[0], : rows.shape[0]] = np.dot(rows, rows.T)
+    return out
 
 
 @kernel
-def _factor_history(
+def _onto_targets(
     x: Array,
-    sums: Array,
     start: int,
-    i: int,
-    length: int,
-    delay: int,
-    factor: Array,
-    lags: Integers,
-    row: Array,
-) -> int:
-    """Factor the covariance of a history; return how many independent values it has."""
+    group: Integers,
+    targets: Integers,
+    sources: Integers,
+    vectors: Array,
+    offsets: Integers,
+    within: Array,
+    determinants: Array,
+    out: Array,
+) -> None:
+    """Write the transfer entropies of some sources onto some targets, all with one start."""
+    target_vectors, target_offsets = _delay_vectors(x, start, group, targets, True)
+    cross = np.dot(target_vectors, vectors.T)
+    own = _blocks(target_vectors, target_offsets)
+    for g in range(group.size):
+        rows = cross[target_offsets[g] : target_offsets[g + 1]]
+        size = rows.shape[0]
+        _onto_target(
+            own[g, :size, :size], rows, group[g], sources, offsets, within, determinants, out
+        )
+
+
+@kernel
+def _onto_target(
+    own: Array,
+    cross: Array,
+    j: int,
+    sources: Integers,
+    offsets: Integers,
+    within: Array,
+    determinants: Array,
+    out: Array,
+) -> None:
+    """Write the transfer entropies onto target j.
+
+    `own` is the covariance of the target's history and, last, next value; `cross` that of
+    these (rows) with the histories of all sources (columns).
+    """
+    after, longest = own.shape[0] - 1, within.shape[1]
+    factor = np.empty_like(own)
+    row = np.empty(max(after, longest))
+    kept = np.empty(after, dtype=np.int64)
+    kept = kept[: _independent(own[:after, :after], factor, row, kept)]
+    left = _append(own, after, kept, kept.size, factor, row)
+    solved = _solve(factor, kept, cross)
+    own_pivot = _smallest_pivot(factor, kept.size)
+    # Scratch for the sources, made once: an allocation costs more than a small product.
+    rest = np.empty((longest + 1, longest + 1))
+    source_factor = np.empty_like(rest)
+    source_kept = np.empty(longest, dtype=np.int64)
+    for s in range(sources.size):
+        if sources[s] == j:
+            continue
+        value = 0.0  # the target's past leaves nothing to explain
+        if left >= SMALLEST_PIVOT:
+            first, end = offsets[s], offsets[s + 1]
+            block = rest[: end - first + 1, : end - first + 1]
+            _explain(within[s], cross[after], solved, factor[kept.size], left, first, block)
+            size = _independent(block[:-1, :-1], source_factor, row, source_kept)
+            independent = source_kept[:size]
+            value = _transfer_entropy(
+                block,
+                independent,
+                source_factor,
+                row,
+                left,
+                own_pivot / (own[after, after] * determinants[s]),
+            )
+            if np.isnan(value):
+                joint = _joint_covariance(own, kept, cross[:, first:end], within[s], independent)
+                regular = is_positive_definite(joint)
+                value = 0.5 * log(left / block[-1, -1]) if regular else np.inf
+        out[sources[s], j] = value
+
+
+@kernel
+def _append(
+    covariance: Array, place: int, kept: Integers, size: int, factor: Array, row: Array
+) -> float:
+    """Append the variable at `place` to the factor of the `kept` ones; return its pivot."""
+    for b in range(size):
+        row[b] = covariance[place, kept[b]]
+    return append_if_independent(factor, size, row, covariance[place, place])
+
+
+@kernel
+def _independent(covariance: Array, factor: Array, row: Array, kept: Integers) -> int:
+    """Factor a covariance without its dependent variables; return how many others there are."""
     size = 0
-    for place in range(length):
-        lag = place * delay
-        for a in range(size):
-            row[a] = _covariance(x, sums, start, i, lag, i, lags[a])
-        variance = _covariance(x, sums, start, i, lag, i, lag)
-        if append_if_independent(factor, size, row, variance) >= SMALLEST_PIVOT:
-            lags[size] = lag
+    for a in range(covariance.shape[0]):
+        if _append(covariance, a, kept, size, factor, row) >= SMALLEST_PIVOT:
+            kept[size] = a
             size += 1
     return size
 
 
 @kernel
-def _condition_next(
-    x: Array, sums: Array, start: int, i: int, size: int, factor: Array, lags: Integers, row: Array
-) -> float:
-    """Return the variance of the next value given the history; its row joins the factor."""
-    for a in range(size):
-        row[a] = _covariance(x, sums, start, i, NEXT, i, lags[a])
-    variance = _covariance(x, sums, start, i, NEXT, i, NEXT)
-    return append_if_independent(factor, size, row, variance)
-
-
-@kernel
-def transfer_entropies(
-    x: Array, sums: Array, targets: Integers, sources: Integers, out: Array
-) -> None:
-    """Write the transfer entropy of every pair; shapes are (length, delay) per region."""
-    target_spans = (targets[:, 0] - 1) * targets[:, 1]
-    source_spans = (sources[:, 0] - 1) * sources[:, 1]
-    for start in np.unique(np.append(target_spans, source_spans)):
-        within = _source_covariances(x, sums, start, sources, source_spans)
-        for j in range(x.shape[0]):
-            if target_spans[j] == start:
-                chosen = source_spans <= start
-            elif target_spans[j] < start:
-                chosen = source_spans == start
-            else:
-                continue
-            _onto_target(x, sums, start, j, targets[j], sources, chosen, within, out)
-
-
-@kernel
-def _source_covariances(
-    x: Array, sums: Array, start: int, sources: Integers, spans: Integers
-) -> Array:
-    """Return covariances within each source history that fits, shape (region, value, value)."""
-    longest = sources[:, 0].max()
-    out = np.empty((x.shape[0], longest, longest))
-    for i in range(x.shape[0]):
-        if spans[i] <= start:
-            for a in range(sources[i, 0]):
-                for b in range(a + 1):
-                    lag_a, lag_b = a * sources[i, 1], b * sources[i, 1]
-                    out[i, a, b] = _covariance(x, sums, start, i, lag_a, i, lag_b)
+def _solve(factor: Array, kept: Integers, cross: Array) -> Array:
+    """Return L^-1 cross: what the target's history explains of every source value."""
+    out = np.empty((kept.size, cross.shape[1]))
+    for a in range(kept.size):
+        row = out[a]
+        row[:] = cross[kept[a]]
+        for b in range(a):
+            weight = factor[a, b]
+            earlier = out[b]
+            for c in range(row.size):
+                row[c] -= weight * earlier[c]
+        inverse = 1.0 / factor[a, a]
+        for c in range(row.size):
+            row[c] *= inverse
     return out
 
 
 @kernel
-def _onto_target(
-    x: Array,
-    sums: Array,
-    start: int,
-    j: int,
-    target: Integers,
-    sources: Integers,
-    chosen: NDArray[np.bool_],
-    within: Array,
-    out: Array,
-) -> None:
-    """Write the transfer entropies of the chosen sources onto one target."""
-    most = target[0] + within.shape[1] + 1
-    factor = np.empty((most, most))
-    lags = np.empty(target[0], dtype=np.int64)
-    kept = np.empty(within.shape[1], dtype=np.int64)
-    row = np.empty(most)
-    size = _factor_history(x, sums, start, j, target[0], target[1], factor, lags, row)
-    own = _condition_next(x, sums, start, j, size, factor, lags, row)
-    lags = lags[:size]
-    next_row = factor[size, :size].copy()
-    variance = own + dot(next_row, next_row)
-    for i in range(x.shape[0]):
-        if i == j or not chosen[i]:
-            continue
-        out[i, j] = 0.0  # also when the target's past leaves nothing to explain
-        if own >= SMALLEST_PIVOT:
-            count = _append_source(
-                x, sums, start, i, sources[i], j, lags, within[i], factor, kept, row
-            )
-            if count > 0:
-                rest = _next_given_all(
-                    x, sums, start, i, kept[:count], j, size, own, next_row, factor, row
-                )
-                factored = factor[: size + count, : size + count]
-                if _surely_regular(factored, variance, rest) or is_positive_definite(
-                    _joint_covariance(x, sums, start, i, kept[:count], j, lags)
-                ):
-                    out[i, j] = 0.5 * log(own / rest)
-                else:
-                    out[i, j] = np.inf
+def _smallest_pivot(factor: Array, size: int) -> float:
+    smallest = np.inf
+    for a in range(size):
+        smallest = min(smallest, factor[a, a] * factor[a, a])
+    return smallest
 
 
 @kernel
-def _append_source(
-    x: Array,
-    sums: Array,
-    start: int,
-    i: int,
-    source: Integers,
-    j: int,
-    lags: Integers,
-    within: Array,
-    factor: Array,
-    kept: Integers,
-    row: Array,
-) -> int:
-    """Append the source's independent values to the target's factor; return their number."""
-    size = lags.size
-    count = 0
-    places = np.empty(source[0], dtype=np.int64)
-    for place in range(source[0]):
-        lag = place * source[1]
-        for a in range(size):
-            row[a] = _covariance(x, sums, start, i, lag, j, lags[a])
-        for a in range(count):
-            row[size + a] = within[place, places[a]]
-        pivot = append_if_independent(factor, size + count, row, within[place, place])
-        if pivot >= SMALLEST_PIVOT:
-            places[count] = place
-            kept[count] = lag
-            count += 1
-    return count
+def _determinants(within: Array, offsets: Integers) -> Array:
+    """Return the determinant of each source's history; 0 if it has dependent values."""
+    n_sources, longest, _ = within.shape
+    out = np.zeros(n_sources)
+    factor = np.empty((longest, longest))
+    for s in range(n_sources):
+        length = offsets[s + 1] - offsets[s]
+        determinant = 1.0
+        for size in range(length):
+            row = within[s, size]
+            pivot = append_if_independent(factor, size, row, row[size])
+            determinant *= pivot if pivot >= SMALLEST_PIVOT else 0.0
+        out[s] = determinant
+    return out
 
 
 @kernel
-def _next_given_all(
-    x: Array,
-    sums: Array,
-    start: int,
-    i: int,
-    kept: Integers,
-    j: int,
-    size: int,
-    own: float,
+def _explain(
+    within: Array,
+    next_cross: Array,
+    solved: Array,
     next_row: Array,
-    factor: Array,
-    row: Array,
-) -> float:
-    """Return the variance of the target's next value given both histories."""
-    end = size + kept.size
-    factor[end, :size] = next_row
-    for a in range(kept.size):
-        row[size + a] = _covariance(x, sums, start, i, kept[a], j, NEXT)
-    return continue_row(factor, size, end, row, own)
+    left: float,
+    first: int,
+    rest: Array,
+) -> None:
+    """Write the covariance of a source's history and, last, the next value of the target.
+
+    Both are conditioned on the target's history; only the lower triangle is written.
+    """
+    length = rest.shape[0] - 1
+    for a in range(length):
+        for b in range(a + 1):
+            rest[a, b] = within[a, b]
+        rest[length, a] = next_cross[first + a]
+    rest[length, length] = left
+    for c in range(solved.shape[0]):
+        row = solved[c]
+        for a in range(length):
+            value = row[first + a]
+            rest[length, a] -= next_row[c] * value
+            for b in range(a + 1):
+                rest[a, b] -= value * row[first + b]
 
 
 @kernel
-def _surely_regular(factor: Array, next_variance: float, rest: float) -> bool:
-    """Tell cheaply that no order of the variables can give a pivot below the cut.
+def _transfer_entropy(
+    rest: Array,
+    independent: Integers,
+    factor: Array,
+    row: Array,
+    left: float,
+    scale: float,
+) -> float:
+    """Return the transfer entropy, or NaN if it might be infinite.
 
-    A pivot is the determinant over the other pivots, and those are at most the variances.
+    It is infinite if the joint covariance has a pivot below the cut in JIDT's order: source,
+    next value, history of the target. There the pivot of a history value is the determinant
+    over the other pivots, which are at most those of the target's own factor, of the source's
+    own factor, and the variance of the next value. With `scale` the smallest of the first over
+    the product of the others, the bound is scale times det(source, next | target's history).
+
+    ``rest[-1, -1]`` becomes the variance of the next value given both histories.
     """
-    determinant = rest
-    bound = max(next_variance, 1.0)
-    for a in range(factor.shape[0]):
-        variance = 0.0
-        for b in range(a + 1):
-            variance += factor[a, b] * factor[a, b]
-        determinant *= factor[a, a] * factor[a, a]
-        bound *= max(variance, 1.0)
-    return determinant >= SMALLEST_PIVOT * bound
+    size = independent.size
+    if size == 0:
+        return 0.0  # the source is part of the target's history
+    pivot = _append(rest, rest.shape[0] - 1, independent, size, factor, row)
+    rest[-1, -1] = pivot
+    bound = scale * pivot
+    for a in range(size):
+        bound *= factor[a, a] * factor[a, a]
+    regular = size == rest.shape[0] - 1 and min(bound, pivot) >= SMALLEST_PIVOT
+    return 0.5 * log(left / pivot) if regular else np.nan
 
 
 @kernel
 def _joint_covariance(
-    x: Array, sums: Array, start: int, i: int, kept: Integers, j: int, lags: Integers
+    own: Array, kept: Integers, cross: Array, within: Array, independent: Integers
 ) -> Array:
     """Return the covariance in the order JIDT factors it: source, next, history of target."""
-    n = kept.size + 1 + lags.size
-    regions = np.full(n, j)
-    regions[: kept.size] = i
-    all_lags = np.full(n, NEXT)
-    all_lags[: kept.size] = kept
-    all_lags[kept.size + 1 :] = lags
-    out = np.empty((n, n))
-    for a in range(n):
+    count = independent.size
+    # Places in `own`, the next value first.
+    places = np.append(np.array([own.shape[0] - 1]), kept)
+    out = np.empty((count + places.size, count + places.size))
+    for a in range(count):
+        for b in range(count):
+            out[a, b] = within[independent[a], independent[b]]
+    for a in range(places.size):
+        for b in range(count):
+            out[count + a, b] = cross[places[a], independent[b]]
         for b in range(a + 1):
-            out[a, b] = _covariance(
-                x, sums, start, regions[a], all_lags[a], regions[b], all_lags[b]
-            )
+            out[count + a, count + b] = own[places[a], places[b]]
     return out

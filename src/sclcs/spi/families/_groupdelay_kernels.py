@@ -1,5 +1,7 @@
 """Compiled loops of the group delay family."""
 
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 from __future__ import annotations
 
 from math import atan2, pi

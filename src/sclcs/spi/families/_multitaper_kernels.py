@@ -1,5 +1,7 @@
 """The pass over pairs of the multitaper family: per-frequency values, then band statistics."""
 
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 from __future__ import annotations
 
 from math import atan2, pi, sqrt

@@ -17,9 +17,9 @@ from sclcs.spi.families._jit import kernel, reducing_kernel
 __all__ = [
     "SMALLEST_PIVOT",
     "append_if_independent",
-    "continue_row",
     "dot",
     "is_positive_definite",
+    "total",
 ]
 
 SMALLEST_PIVOT = 1e-9
@@ -28,10 +28,19 @@ SMALLEST_PIVOT = 1e-9
 @reducing_kernel
 def dot(a: Array, b: Array) -> float:
     """Return the sum of products of two vectors of equal length."""
-    total = 0.0
+    result = 0.0
     for t in range(a.size):
-        total += a[t] * b[t]
-    return total
+        result += a[t] * b[t]
+    return result
+
+
+@reducing_kernel
+def total(a: Array) -> float:
+    """Return the sum of a vector."""
+    result = 0.0
+    for t in range(a.size):
+        result += a[t]
+    return result
 
 
 @kernel
@@ -54,17 +63,9 @@ def append_if_independent(factor: Array, size: int, row: Array, variance: float)
     float
         The pivot (conditional variance); the variable was added if it is at least 1e-9.
     """
-    return continue_row(factor, 0, size, row, variance)
-
-
-@kernel
-def continue_row(factor: Array, start: int, size: int, row: Array, pivot: float) -> float:
-    """Do `append_if_independent` when the first `start` entries of the row are solved.
-
-    `pivot` is the variance left by those entries.
-    """
     new = factor[size]
-    for a in range(start, size):
+    pivot = variance
+    for a in range(size):
         value = row[a]
         old = factor[a]
         for b in range(a):

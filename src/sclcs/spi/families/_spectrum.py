@@ -34,6 +34,8 @@ def inverse_from_spectrum(values: Array, vectors: Array) -> Array:
 
 
 def pseudo_inverse(matrix: Array) -> Array:
-    """Return the pseudo-inverse of a symmetric matrix."""
+    """Return the pseudo-inverse of a symmetric matrix (NaN if an entry is not finite)."""
+    if not np.isfinite(matrix).all():
+        return np.full_like(matrix, np.nan)
     values, vectors = np.linalg.eigh(matrix)
     return inverse_from_spectrum(values, vectors)

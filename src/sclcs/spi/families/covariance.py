@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from sclcs.spi.context import Array, FamilyContext
 from sclcs.spi.families._fastmcd import minimum_covariance_determinant
 from sclcs.spi.families._graphical_lasso import START_SCALE, graphical_lasso
-from sclcs.spi.families._spectrum import inverse_from_spectrum
+from sclcs.spi.families._spectrum import inverse_from_spectrum, pseudo_inverse
 
 __all__ = ["MEMBERS", "CovarianceParameters", "compute"]
 
@@ -66,21 +66,34 @@ class _Sample:
         values, vectors = np.linalg.eigh(self.empirical)
         return values, vectors
 
+    def inverse(self, scale: float = 1.0, shift: float = 0.0) -> Array:
+        """Invert scale · S + shift · I."""
+        values, vectors = self.spectrum
+        return inverse_from_spectrum(scale * values + shift, vectors)
+
     @property
     def mean_variance(self) -> float:
         return float(np.diagonal(self.empirical).mean())
 
 
-_Fit = tuple[Array, Array]
+@dataclass(frozen=True)
+class _Fit:
+    """A covariance, and how to get its inverse if someone asks for it."""
+
+    covariance: Array
+    invert: Callable[[], Array]
+
+    @cached_property
+    def precision(self) -> Array:
+        return self.invert()
 
 
 def _shrunk(sample: _Sample, shrinkage: float) -> _Fit:
     """Shrink the empirical covariance towards a multiple of the identity."""
-    values, vectors = sample.spectrum
     target = shrinkage * sample.mean_variance
     covariance = (1.0 - shrinkage) * sample.empirical
     covariance[np.diag_indices_from(covariance)] += target
-    return covariance, inverse_from_spectrum((1.0 - shrinkage) * values + target, vectors)
+    return _Fit(covariance, partial(sample.inverse, 1.0 - shrinkage, target))
 
 
 def _fixed_shrinkage(sample: _Sample) -> _Fit:
@@ -88,7 +101,7 @@ def _fixed_shrinkage(sample: _Sample) -> _Fit:
 
 
 def _empirical(sample: _Sample) -> _Fit:
-    return sample.empirical, inverse_from_spectrum(*sample.spectrum)
+    return _Fit(sample.empirical, sample.inverse)
 
 
 def _ledoit_wolf(sample: _Sample) -> _Fit:
@@ -115,13 +128,14 @@ def _oracle_approximating(sample: _Sample) -> _Fit:
 
 def _graphical_lasso(sample: _Sample) -> _Fit:
     # Rows are z-scored, hence all variances equal, hence the start has the eigenvectors of S.
-    values, vectors = sample.spectrum
-    start = START_SCALE * values + (1.0 - START_SCALE) * sample.mean_variance
-    return graphical_lasso(sample.empirical, inverse_from_spectrum(start, vectors))
+    start = sample.inverse(START_SCALE, (1.0 - START_SCALE) * sample.mean_variance)
+    covariance, precision = graphical_lasso(sample.empirical, start)
+    return _Fit(covariance, lambda: precision)
 
 
 def _minimum_covariance_determinant(sample: _Sample) -> _Fit:
-    return minimum_covariance_determinant(sample.rows, sample.seed)
+    covariance = minimum_covariance_determinant(sample.rows, sample.seed)
+    return _Fit(covariance, partial(pseudo_inverse, covariance))
 
 
 _ESTIMATORS: Mapping[str, Callable[[_Sample], _Fit]] = MappingProxyType(
@@ -174,6 +188,7 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
             estimator = _ESTIMATORS[parameters.estimator]
             if estimator not in fits:
                 fits[estimator] = estimator(sample)
-            matrix = fits[estimator][parameters.inverse]
+            fit = fits[estimator]
+            matrix = fit.precision if parameters.inverse else fit.covariance
             out[name][index] = matrix * matrix if parameters.squared else matrix
     return out

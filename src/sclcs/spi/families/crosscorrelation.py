@@ -28,6 +28,7 @@ import scipy.fft
 
 from sclcs.spi.context import Array, FamilyContext
 from sclcs.spi.families._jit import kernel, reducing_kernel
+from sclcs.spi.families._vector import dot
 
 __all__ = ["MEMBERS", "CrossCorrelationParameters", "compute"]
 
@@ -140,20 +141,12 @@ def _pairs_by_products(scaled: Array, reach: int, out: Array) -> Array:
         for earlier in range(later):
             x, y = scaled[later], scaled[earlier]
             for lag in range(1 - reach, 1):
-                correlogram[0, lag + reach - 1] = _dot(x[: n_times + lag], y[-lag:])
+                correlogram[0, lag + reach - 1] = dot(x[: n_times + lag], y[-lag:])
             for lag in range(1, reach + 1):
-                correlogram[0, lag + reach - 1] = _dot(x[lag:], y[: n_times - lag])
+                correlogram[0, lag + reach - 1] = dot(x[lag:], y[: n_times - lag])
             _statistics(correlogram[0], values, lost)
             out[:, later, earlier] = out[:, earlier, later] = values
     return lost
-
-
-@reducing_kernel
-def _dot(x: Array, y: Array) -> float:
-    total = 0.0
-    for t in range(x.size):
-        total += x[t] * y[t]
-    return total
 
 
 @kernel

@@ -10,6 +10,7 @@ import numpy as np
 
 from sclcs.spi.context import Array, FamilyContext
 from sclcs.spi.families._jit import reducing_kernel
+from sclcs.spi.families._vector import dot
 
 __all__ = ["MEMBERS", "DistanceParameters", "compute"]
 
@@ -53,38 +54,83 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     dict of str to array, shape (sample, region, region)
     """
     del context
+    signals = np.ascontiguousarray(signals)
     n_samples, n_regions, _ = signals.shape
-    distances = np.zeros((len(_METRICS), n_samples, n_regions, n_regions))
-    _all_distances(np.ascontiguousarray(signals), distances)
-    return {name: distances[_METRICS.index(MEMBERS[name].metric)] for name in members}
+    out: dict[str, Array] = {}
+    for name in members:
+        out[name] = np.zeros((n_samples, n_regions, n_regions))
+        _fill(signals, _METRICS.index(MEMBERS[name].metric), out[name])
+    return out
 
 
 @reducing_kernel
-def _all_distances(signals: Array, out: Array) -> None:
+def _fill(signals: Array, metric: int, out: Array) -> None:
     n_samples, n_regions, _ = signals.shape
     for sample in range(n_samples):
-        rows = signals[sample]
         for i in range(n_regions):
             for j in range(i):
-                values = _pair(rows[i], rows[j])
-                for metric in range(6):
-                    out[metric, sample, i, j] = values[metric]
-                    out[metric, sample, j, i] = values[metric]
+                value = _distance(signals[sample, i], signals[sample, j], metric)
+                out[sample, i, j] = out[sample, j, i] = value
 
 
 @reducing_kernel
-def _pair(x: Array, y: Array) -> tuple[float, float, float, float, float, float]:
-    cityblock = chebyshev = canberra = added = squared = product = xx = yy = 0.0
+def _distance(x: Array, y: Array, metric: int) -> float:
+    """Look the metric up by its place in `_METRICS`: compiled code has no dictionaries."""
+    if metric == 0:
+        return _cityblock(x, y)
+    if metric == 1:
+        return _chebyshev(x, y)
+    if metric == 2:
+        return _canberra(x, y)
+    if metric == 3:
+        return _bray_curtis(x, y)
+    if metric == 4:
+        return _euclidean(x, y)
+    return _cosine(x, y)
+
+
+@reducing_kernel
+def _cityblock(x: Array, y: Array) -> float:
+    total = 0.0
     for t in range(x.size):
-        difference = abs(x[t] - y[t])
+        total += abs(x[t] - y[t])
+    return total
+
+
+@reducing_kernel
+def _chebyshev(x: Array, y: Array) -> float:
+    largest = 0.0
+    for t in range(x.size):
+        largest = max(largest, abs(x[t] - y[t]))
+    return largest
+
+
+@reducing_kernel
+def _canberra(x: Array, y: Array) -> float:
+    total = 0.0
+    for t in range(x.size):
         size = abs(x[t]) + abs(y[t])
-        cityblock += difference
-        chebyshev = max(chebyshev, difference)
-        canberra += difference / size if size > 0.0 else 0.0
-        added += abs(x[t] + y[t])
-        squared += difference * difference
-        product += x[t] * y[t]
-        xx += x[t] * x[t]
-        yy += y[t] * y[t]
-    cosine = 1.0 - product / np.sqrt(xx * yy)
-    return cityblock, chebyshev, canberra, cityblock / added, np.sqrt(squared), cosine
+        total += abs(x[t] - y[t]) / size if size > 0.0 else 0.0
+    return total
+
+
+@reducing_kernel
+def _bray_curtis(x: Array, y: Array) -> float:
+    apart = together = 0.0
+    for t in range(x.size):
+        apart += abs(x[t] - y[t])
+        together += abs(x[t] + y[t])
+    return apart / together
+
+
+@reducing_kernel
+def _euclidean(x: Array, y: Array) -> float:
+    total = 0.0
+    for t in range(x.size):
+        total += (x[t] - y[t]) ** 2
+    return float(np.sqrt(total))
+
+
+@reducing_kernel
+def _cosine(x: Array, y: Array) -> float:
+    return float(1.0 - dot(x, y) / np.sqrt(dot(x, x) * dot(y, y)))

@@ -101,7 +101,7 @@ def _joint(unexplained: Array) -> Array:
 
 
 def _conditional(unexplained: Array) -> Array:
-    return ENTROPY_OF_UNIT_VARIANCE + 0.5 * np.log(unexplained)
+    return np.asarray(ENTROPY_OF_UNIT_VARIANCE + 0.5 * np.log(unexplained))
 
 
 def _mutual(unexplained: Array) -> Array:
@@ -114,7 +114,8 @@ FROM_UNEXPLAINED: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
 
 
 def _centred(x: Array) -> Array:
-    return x - x.mean(axis=-1, keepdims=True)
+    centred: Array = x - x.mean(axis=-1, keepdims=True)
+    return centred
 
 
 def _lagged_information(x: Array) -> Array:
@@ -126,7 +127,7 @@ def _lagged_information(x: Array) -> Array:
     covariance = past @ following.T / (n - 1)
     past_variance = (past**2).sum(axis=1) / (n - 1)
     variance = (following**2).sum(axis=1) / (n - 1)
-    out = np.empty_like(covariance)
+    out = np.empty(covariance.shape)
     _lagged_from_covariance(covariance, past_variance, variance, out)
     return out
 

@@ -18,9 +18,12 @@ from types import MappingProxyType
 import numpy as np
 
 from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families import _granger_kernels as kernels
+from sclcs.spi.families._granger_kernels import transfer_entropies
+from sclcs.spi.families._history_search import search_histories
 
 __all__ = ["MEMBERS", "GaussianTransfer", "compute"]
+
+FEWEST_OBSERVATIONS = 2
 
 
 @dataclass(frozen=True)
@@ -64,36 +67,35 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     members : collection of str
         Keys of `MEMBERS`.
     context : FamilyContext
-        Not needed: per pair only matrices of the size of the histories are held.
+        Its memory budget sets how many targets are treated at once.
 
     Returns
     -------
     dict of str to array, shape (sample, region, region)
     """
-    del context
     by_parameters: dict[GaussianTransfer, Array] = {}
     for name in members:
         parameters = MEMBERS[name]
         if parameters not in by_parameters:  # two names may mean the same operator
-            by_parameters[parameters] = _transfer_entropies(signals, parameters)
+            by_parameters[parameters] = _transfer_entropies(
+                signals, parameters, context.memory_bytes
+            )
     return {name: by_parameters[MEMBERS[name]].copy() for name in members}
 
 
-def _transfer_entropies(signals: Array, parameters: GaussianTransfer) -> Array:
+def _transfer_entropies(signals: Array, parameters: GaussianTransfer, memory_bytes: int) -> Array:
     n_samples, n_regions, n_times = signals.shape
     out = np.full((n_samples, n_regions, n_regions), np.nan)
     longest = max(parameters.target_length, parameters.source_length)
-    if n_times - 1 - (longest - 1) * parameters.delay < kernels.FEWEST_OBSERVATIONS:
+    if n_times - 1 - (longest - 1) * parameters.delay < FEWEST_OBSERVATIONS:
         return out
+    per_target = 16 * (parameters.target_length + 1) * parameters.source_length * n_regions
+    most_targets = max(1, memory_bytes // per_target)
+    targets = np.tile((parameters.target_length, parameters.delay), (n_regions, 1))
+    sources = np.tile((parameters.source_length, parameters.delay), (n_regions, 1))
     for sample in range(n_samples):
         x = np.ascontiguousarray(signals[sample])
-        sums = np.zeros((n_regions, n_times + 1))
-        np.cumsum(x, axis=1, out=sums[:, 1:])
         if parameters.search:
-            shapes = kernels.search_histories(x, sums, longest, parameters.delay)
-            targets, sources = shapes, shapes
-        else:
-            targets = np.tile((parameters.target_length, parameters.delay), (n_regions, 1))
-            sources = np.tile((parameters.source_length, parameters.delay), (n_regions, 1))
-        kernels.transfer_entropies(x, sums, targets, sources, out[sample])
+            targets = sources = search_histories(x, longest, parameters.delay)
+        transfer_entropies(x, targets, sources, most_targets, out[sample])
     return out

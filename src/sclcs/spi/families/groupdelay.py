@@ -102,7 +102,7 @@ def _significant_coherence(real: Array, imag: Array, scale: Array, memory_bytes:
     """
     n_regions, n_tapers, n_bins = real.shape
     n_tests = n_regions * (n_regions - 1) // 2 * n_bins
-    keep = n_tests * 8 <= memory_bytes
+    keep = 3 * 8 * n_tests <= memory_bytes  # the list, a mask and the shorter list
     kept = kernels.coherences(real, imag, scale) if keep else np.empty(0)
     count = n_tests
     while count:

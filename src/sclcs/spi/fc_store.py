@@ -1,0 +1,293 @@
+"""The FC store: every operator's matrices for every sample, on disk.
+
+::
+
+    FC/
+        zarr.json              kind, regions, TR, fingerprint of the cohort, seed, block size
+        samples.csv            one row of facts per sample
+        matrices/OPERATOR/     float32 (sample, source, target), one chunk per block, CRC-32C
+        tasks/FAMILY/N.json    what became of the family's operators on block N
+
+A *task* (one family, one block of samples) owns its chunks whole and writes its record
+last, so a store can be filled by any number of processes, killed at any moment and
+resumed; see :func:`sclcs.workflow.compute.compute_store`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.cohort.table import table_from_csv
+from sclcs.core.errors import (
+    DamagedStoreError,
+    InputError,
+    UnknownNameError,
+    UnreadableFileError,
+    name_first,
+)
+from sclcs.spi.catalogue import ALIASES, operator_facts
+from sclcs.spi.fc_layout import StoreLayout
+from sclcs.spi.fc_records import FamilyTask
+from sclcs.store import open_group, read_array
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["FCStore"]
+
+KIND = "fc-store"
+FORMAT_VERSION = 1
+SAMPLES_FILE = "samples.csv"
+RESUME = "run the same `sclcs compute` again: it computes what is missing or damaged"
+
+Rows = Sequence[int] | NDArray[np.integer[Any]]
+
+
+class FCStore:
+    """Matrices of operators on the samples of a cohort; :meth:`open` one to read it.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    samples : DataFrame
+        One row of facts per sample, as in the cohort.
+    facts : dict
+        The attributes of the Zarr group.
+
+    Attributes
+    ----------
+    samples : DataFrame
+        Indexed by sample id.
+    regions : tuple of str
+        Names along source and target.
+    tr : float or None
+        Repetition time.
+    fingerprint : str
+        Of the cohort that the samples come from.
+    seed : int
+        Of the operators that draw random numbers.
+    provenance : dict
+        The cohort's provenance, and the versions of the software that made the store.
+    layout : StoreLayout
+        Its files.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], samples: pd.DataFrame, facts: dict[str, Any]
+    ) -> None:
+        self.path = Path(path)
+        self.samples = samples
+        self.regions: tuple[str, ...] = tuple(facts["regions"])
+        self.tr: float | None = facts["tr"]
+        self.fingerprint = str(facts["fingerprint"])
+        self.seed = int(facts["seed"])
+        self.provenance: dict[str, Any] = dict(facts["provenance"])
+        self.layout = StoreLayout(
+            self.path.absolute(), len(samples), len(self.regions), int(facts["block_size"])
+        )
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> FCStore:
+        """Open a store made by ``sclcs compute``; matrices stay on disk until asked for."""
+        attributes: dict[str, Any] = dict(open_group(path, KIND).attrs)
+        if attributes["format_version"] > FORMAT_VERSION:
+            raise UnreadableFileError(
+                f"{path} was written by sclcs {attributes['sclcs_version']} in a newer format; "
+                "update sclcs to read it."
+            )
+        try:
+            text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
+            return cls(path, table_from_csv(text, attributes["columns"]), attributes)
+        except (OSError, KeyError, ValueError) as error:
+            raise DamagedStoreError(
+                f"The FC store at {path} is incomplete or damaged ({error}); compute it again "
+                "in another folder."
+            ) from error
+
+    def __repr__(self) -> str:
+        return (
+            f"FCStore({len(self.operators)} operators, {len(self)} samples, "
+            f"{len(self.regions)} regions)"
+        )
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def sample_ids(self) -> list[str]:
+        """The sample ids, in order."""
+        return list(self.samples.index)
+
+    @property
+    def operators(self) -> list[str]:
+        """The operators that were asked for, complete or not, in the order of the catalogue."""
+        return list(self.layout.versions())
+
+    @property
+    def complete_operators(self) -> list[str]:
+        """The operators that are done on every sample."""
+        waiting = {name for task in self.missing() for name in task.operators}
+        return [name for name in self.operators if name not in waiting]
+
+    def matrices(
+        self, spi: str, rows: Rows | None = None, *, allow_missing: bool = False
+    ) -> NDArray[np.float32]:
+        """Read an operator's matrices.
+
+        Parameters
+        ----------
+        spi : str
+            The operator.
+        rows : sequence of int, optional
+            Rows of `samples`, in any order; all by default.
+        allow_missing : bool
+            Give NaN for samples that are not computed yet, instead of an error.
+
+        Returns
+        -------
+        ndarray of float32, shape (sample, source, target)
+            NaN on the diagonal and where the operator is undefined.
+        """
+        import zarr
+
+        operator = self._known(spi)
+        wanted = np.arange(len(self)) if rows is None else self._row_numbers(rows)
+        block_of_row = wanted // self.layout.block_size
+        n_regions = len(self.regions)
+        found = np.full((len(wanted), n_regions, n_regions), np.nan, dtype=np.float32)
+        there = np.isin(block_of_row, self._readable(operator, block_of_row, allow_missing))
+        if not there.any():
+            return found
+        array = zarr.open_array(str(self.layout.array_folder(operator)), mode="r")
+        distinct, place = np.unique(wanted[there], return_inverse=True)
+        try:
+            found[there] = read_array(array, (distinct, slice(None), slice(None)))[place]
+        except DamagedStoreError as error:
+            raise DamagedStoreError(f"{operator} in {self.path} is damaged; {RESUME}.") from error
+        return found
+
+    def missing(
+        self, operators: Iterable[str] | None = None, *, check: bool = False
+    ) -> list[FamilyTask]:
+        """Return the tasks that are still to be done.
+
+        Parameters
+        ----------
+        operators : iterable of str, optional
+            Which operators; by default all that were asked for.
+        check : bool
+            Also read every chunk, and take those that are damaged or gone for missing.
+
+        Returns
+        -------
+        list of FamilyTask
+            By block, then by family, with the operators that are missing there.
+        """
+        names = self.operators if operators is None else operators
+        return self.layout.missing(self.layout.tasks(names), check=check)
+
+    def verify(self) -> list[FamilyTask]:
+        """Read every chunk again; return what is damaged or gone though it was done.
+
+        ``sclcs compute`` does this when it resumes, and computes those again.
+        """
+        unfinished = {(name, task.block) for task in self.missing() for name in task.operators}
+        found = []
+        for task in self.missing(check=True):
+            damaged = [name for name in task.operators if (name, task.block) not in unfinished]
+            if damaged:
+                found.append(FamilyTask(task.family, task.block, tuple(damaged)))
+        return found
+
+    def status(self) -> pd.DataFrame:
+        """Return one row per operator; see :func:`sclcs.spi.fc_status.operator_table`."""
+        from sclcs.spi.fc_status import operator_table
+
+        return operator_table(self)
+
+    def task_status(self) -> pd.DataFrame:
+        """Return one row per operator and block; see :func:`sclcs.spi.fc_status.task_table`."""
+        from sclcs.spi.fc_status import task_table
+
+        return task_table(self)
+
+    def sample_status(self) -> pd.DataFrame:
+        """Return one row per operator and sample; see :func:`sclcs.spi.fc_status.sample_table`."""
+        from sclcs.spi.fc_status import sample_table
+
+        return sample_table(self)
+
+    def to_xarray(self, spis: Sequence[str] | None = None) -> xr.DataArray:
+        """Read matrices into one labelled array.
+
+        Parameters
+        ----------
+        spis : sequence of str, optional
+            Which operators; all complete ones by default.
+
+        Returns
+        -------
+        xarray.DataArray
+            Float32 with the dimensions (spi, sample, source, target).
+        """
+        import xarray as xr
+
+        names = self.complete_operators if spis is None else [self._known(spi) for spi in spis]
+        n_regions = len(self.regions)
+        values = np.empty((len(names), len(self), n_regions, n_regions), dtype=np.float32)
+        for place, name in enumerate(names):
+            values[place] = self.matrices(name)
+        return xr.DataArray(
+            values,
+            dims=("spi", "sample", "source", "target"),
+            coords={
+                "spi": names,
+                "sample": self.sample_ids,
+                "source": list(self.regions),
+                "target": list(self.regions),
+            },
+            name="fc",
+            attrs={"seed": self.seed, "fingerprint": self.fingerprint},
+        )
+
+    def _known(self, spi: str) -> str:
+        identifier = ALIASES.get(spi, spi)
+        if identifier not in operator_facts() or self.layout.version_of(identifier) is None:
+            raise UnknownNameError(
+                f"{spi} is not in the FC store {self.path}; it holds "
+                f"{name_first(self.operators, 10)}. `sclcs compute --spis` adds operators."
+            )
+        return identifier
+
+    def _row_numbers(self, rows: Rows) -> NDArray[np.int64]:
+        chosen = np.asarray(rows)
+        try:
+            return np.asarray(np.arange(len(self))[chosen if chosen.size else []], dtype=np.int64)
+        except IndexError as error:
+            raise InputError(f"Row numbers must be below {len(self)}: {error}.") from error
+
+    def _readable(self, operator: str, blocks: NDArray[np.int64], allow_missing: bool) -> list[int]:
+        """Return the blocks that are done, or say which are not; none may be gone."""
+        family, versions = operator_facts()[operator].family, self.layout.versions()
+        wanted = np.unique(blocks).tolist()
+        done = [b for b in wanted if operator in self.layout.entries(family, b, versions)]
+        if len(done) < len(wanted) and not allow_missing:
+            raise InputError(
+                f"{operator} is computed on {len(done)} of {len(wanted)} blocks of samples in "
+                f"{self.path}; {RESUME}. Or read NaN for the rest with allow_missing=True."
+            )
+        gone = [block for block in done if not self.layout.chunk_file(operator, block).exists()]
+        if gone:
+            raise DamagedStoreError(
+                f"Chunks of {operator} are gone from {self.path}: blocks {name_first(gone)}; "
+                f"{RESUME}."
+            )
+        return done

@@ -1,0 +1,86 @@
+"""Single chunks of an array, written and checked without going through zarr.
+
+zarr's own writer takes several milliseconds per chunk (an event loop, a thread, a read of
+what was there before), which is more than many operators need to compute it. The bytes are
+those that zarr writes for an array made by :func:`sclcs.store.create_array`: a test holds
+the two together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.core.files import write_bytes
+from sclcs.store.zarr_group import COMPRESSION_LEVEL
+
+__all__ = ["chunk_checksum", "chunk_path", "write_chunk"]
+
+_CHECKSUM_BYTES = 4
+
+
+def chunk_path(array_folder: Path, place: Sequence[int]) -> Path:
+    """Return the file of a chunk, as in zarr's default layout ``c/0/0/0``."""
+    return array_folder.joinpath("c", *(str(number) for number in place))
+
+
+def write_chunk(
+    path: str | os.PathLike[str], values: NDArray[np.float32], chunk_shape: Sequence[int]
+) -> str:
+    """Write one whole chunk in one step.
+
+    Parameters
+    ----------
+    path : path-like
+        From :func:`chunk_path`.
+    values : array
+        What the chunk holds; smaller than the chunk at the end of the array.
+    chunk_shape : sequence of int
+        Shape of every chunk of the array. What `values` leaves is NaN, the fill value.
+
+    Returns
+    -------
+    str
+        The checksum, as :func:`chunk_checksum` finds it again.
+    """
+    import google_crc32c
+    from numcodecs.zstd import Zstd
+
+    whole = np.full(tuple(chunk_shape), np.nan, dtype="<f4")
+    whole[tuple(slice(size) for size in values.shape)] = values
+    payload = bytes(Zstd(level=COMPRESSION_LEVEL).encode(whole))
+    checksum = int(google_crc32c.value(payload))
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, payload + checksum.to_bytes(_CHECKSUM_BYTES, "little"))
+    return f"{checksum:08x}"
+
+
+def chunk_checksum(path: str | os.PathLike[str]) -> str:
+    """Return the checksum of a chunk's content, or why there is none: ``missing``, ``damaged``.
+
+    Parameters
+    ----------
+    path : path-like
+        From :func:`chunk_path`.
+
+    Returns
+    -------
+    str
+        Eight hexadecimal digits if the content agrees with the checksum at its end.
+    """
+    import google_crc32c
+
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return "missing"
+    payload, stored = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
+    checksum = int(google_crc32c.value(payload))
+    if checksum.to_bytes(_CHECKSUM_BYTES, "little") != stored:
+        return "damaged"
+    return f"{checksum:08x}"

@@ -1,0 +1,1 @@
+"""Long work on whole cohorts: plans, executors and the two-stage run."""
