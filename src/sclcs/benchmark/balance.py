@@ -15,7 +15,7 @@ from sclcs.core.errors import UnknownNameError, name_first
 
 __all__ = ["balance"]
 
-CONTROL_NAMES = {"hc", "nc", "control", "controls", "con", "ctrl", "td", "healthy", "-1", "0"}
+CONTROL_NAMES = {"hc", "nc", "control", "controls", "con", "ctrl", "td", "tc", "healthy", "-1", "0"}
 
 
 def balance(

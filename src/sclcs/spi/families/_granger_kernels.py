@@ -30,10 +30,6 @@ Integers = NDArray[np.int64]
 
 
 @kernel
-<<<<<<< HEAD
-def _covariance(x: Array, sums: Array, start: int, i: int, lag_i: int, j: int, lag_j: int) -> float:
-    """Return cov(x_i[t - lag_i], x_j[t - lag_j]) over t = start .. T-2, divisor n - 1."""
-=======
 def transfer_entropies(
     x: Array, targets: Integers, sources: Integers, most_targets: int, out: Array
 ) -> None:
@@ -89,7 +85,6 @@ def _delay_vectors(
     Rows offsets[r] .. offsets[r + 1] belong to regions[r]: lags 0, delay, 2 delay, ...,
     and last, if asked for, the next value.
     """
->>>>>>> fc
     n = x.shape[1] - 1 - start
     offsets = np.zeros(regions.size + 1, dtype=np.int64)
     for r in range(regions.size):
