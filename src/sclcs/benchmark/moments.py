@@ -196,38 +196,38 @@ def closed_form_moments(vectors: OperatorVectors, design: PairDesign) -> PairMom
     """
     weights = design.weights * vectors.usable
     inside = inside_sums(vectors, design, weights)
-    alike, everything = _class_sums(vectors, design, weights)
-    within = alike - inside.same_class.sum(axis=1) + inside.within.sum(axis=1)
-    between = everything - alike - inside.other_class.sum(axis=1) + inside.between.sum(axis=1)
+    rooted = _times(vectors.units, np.sqrt(weights))
+    weighted = _times(vectors.units, weights)
+    everything = _all_pairs(weighted, rooted, weights)
+    # Fingerprinting has no within pair across subjects: nothing to add, nothing to subtract.
+    alike = np.zeros(3) if _classes_are_inside_subjects(design) else -inside.same_class.sum(axis=1)
+    if alike.any():
+        for label in np.unique(design.unit_classes):
+            members = np.flatnonzero(design.classes == label)
+            alike += _all_pairs(weighted[members], rooted[members], weights[members])
+    within = alike + inside.within.sum(axis=1)
+    same_subject = inside.same_class.sum(axis=1) + inside.other_class.sum(axis=1)
+    between = everything - same_subject - alike + inside.between.sum(axis=1)
     return PairMoments(within[:, None], _without_rounding(between[:, None]))
 
 
-def _class_sums(
-    vectors: OperatorVectors, design: PairDesign, weights: Floats
-) -> tuple[Floats, Floats]:
-    """Return count, sum, sum of squares over all ordered pairs of one class, and over all."""
-    units, n_edges = vectors.units, vectors.units.shape[1]
-    starts, classes = design.unit_starts, design.unit_classes
-    plain = bool(np.all(weights == 1.0))
-    weighted = units if plain else units * weights[:, None].astype(np.float32)
-    sums = np.add.reduceat(weighted, starts, axis=0).astype(np.float64)
-    rooted = units if plain else units * np.sqrt(weights)[:, None].astype(np.float32)
-    alike = np.zeros(3)
-    grams: list[NDArray[np.float32]] = []
-    for label in np.unique(classes):
-        members = rooted[design.classes == label]
-        alike[0] += weights[design.classes == label].sum() ** 2
-        alike[1] += np.square(sums[classes == label].sum(axis=0)).sum()
-        product = _smaller_gram(members)
-        alike[2] += _sum_of_squares(product)
-        if len(members) > n_edges:
-            grams.append(product)
-    if len(grams) == len(np.unique(classes)):  # the Gram matrix of all is the sum of theirs
-        total_squares = _sum_of_squares(np.sum(grams, axis=0))
-    else:
-        total_squares = _sum_of_squares(_smaller_gram(rooted))
-    total = np.square(sums.sum(axis=0)).sum()
-    return alike, np.array([weights.sum() ** 2, total, total_squares])
+def _classes_are_inside_subjects(design: PairDesign) -> bool:
+    classes = design.unit_classes
+    return len(np.unique(classes)) == len(classes)
+
+
+def _times(units: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
+    if np.all(weights == 1.0):
+        return units
+    return units * weights[:, None].astype(np.float32)
+
+
+def _all_pairs(
+    weighted: NDArray[np.float32], rooted: NDArray[np.float32], weights: Floats
+) -> Floats:
+    """Return count, sum and sum of squares over all ordered pairs, each sample's own included."""
+    total = weighted.sum(axis=0, dtype=np.float64)
+    return np.array([weights.sum() ** 2, total @ total, _sum_of_squares(_smaller_gram(rooted))])
 
 
 def _smaller_gram(rows: NDArray[np.float32]) -> NDArray[np.float32]:

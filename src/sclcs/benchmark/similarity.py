@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from sclcs.core.errors import InputError
@@ -65,7 +66,8 @@ def vectorize(matrices: NDArray[np.floating], how: Vectorize = "offdiag") -> Flo
     lower = np.take(flat, columns * n_regions + rows, axis=1)
     if how == "sym_upper":
         return np.asarray((upper + lower) / np.float32(2))
-    symmetric = np.array_equal(upper, lower, equal_nan=True)
+    symmetric = np.array_equal(upper[:1], lower[:1], equal_nan=True)  # mostly settles it
+    symmetric = symmetric and np.array_equal(upper, lower, equal_nan=True)
     return np.asarray(upper if symmetric else np.concatenate([upper, lower], axis=1))
 
 
@@ -130,37 +132,43 @@ def _unit_ranks(block: Floats) -> Floats:
     The order of IEEE numbers is the order of their bits once those of negative numbers are
     flipped; one sort of integers is several times faster than an indirect sort of floats.
     """
-    n_edges = block.shape[1]
-    bits = (block + np.float32(0)).view(np.int32)  # the sum turns -0 into 0
-    keys = (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64) << 32
-    keys |= np.arange(n_edges)
+    keys = np.empty(block.shape, dtype=np.int64)
+    _pack((block + np.float32(0)).view(np.int32), keys)  # the sum turns -0 into 0
     keys.sort(axis=1)
-    places = (keys & 0xFFFFFFFF).astype(np.intp)
-    values = keys >> 32
-    tied_with_next = values[:, 1:] == values[:, :-1]
-    centred = np.arange(n_edges) - (n_edges - 1) / 2
-    units = np.empty_like(block)
-    length = np.linalg.norm(centred)
-    np.put_along_axis(units, places, (centred / length).astype(np.float32)[None, :], axis=1)
-    tied = np.flatnonzero(tied_with_next.any(axis=1))
-    if len(tied):
-        ranks = _average_ranks(tied_with_next[tied])
-        scaled = np.empty((len(tied), n_edges), dtype=np.float32)
-        np.put_along_axis(scaled, places[tied], _scaled(ranks), axis=1)
-        units[tied] = scaled
+    units = np.empty(block.shape, dtype=np.float32)
+    _spread_ranks(keys, units)
     return units
 
 
-def _average_ranks(tied_with_next: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the average rank at each place of sorted rows, given which neighbours are equal."""
-    n_rows, n_edges = tied_with_next.shape[0], tied_with_next.shape[1] + 1
-    places = np.arange(n_edges)
-    border = np.ones((n_rows, 1), dtype=bool)
-    starts = np.concatenate([border, ~tied_with_next], axis=1)
-    ends = np.concatenate([~tied_with_next, border], axis=1)
-    first = np.maximum.accumulate(np.where(starts, places, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, places, n_edges)[:, ::-1], axis=1)[:, ::-1]
-    return np.asarray((first + last) / 2)
+@njit(nogil=True, cache=True)
+def _pack(bits: NDArray[np.int32], keys: NDArray[np.int64]) -> None:
+    for row in range(bits.shape[0]):
+        for place in range(bits.shape[1]):
+            bit = np.int64(bits[row, place])
+            if bit < 0:
+                bit ^= 0x7FFFFFFF
+            keys[row, place] = (bit << 32) | place
+
+
+@njit(nogil=True, cache=True)
+def _spread_ranks(keys: NDArray[np.int64], units: Floats) -> None:
+    """Write the centred, scaled rank of every value to its place; constant rows become zero."""
+    n_rows, n_edges = keys.shape
+    ranks = np.empty(n_edges)
+    middle = (n_edges - 1) / 2
+    for row in range(n_rows):
+        squares, first = 0.0, 0
+        while first < n_edges:
+            last = first
+            while last + 1 < n_edges and keys[row, last + 1] >> 32 == keys[row, first] >> 32:
+                last += 1
+            rank = (first + last) / 2 - middle  # the average rank of a tie
+            ranks[first : last + 1] = rank
+            squares += (last - first + 1) * rank * rank
+            first = last + 1
+        scale = 1 / np.sqrt(squares) if squares > 0 else 0.0
+        for place in range(n_edges):
+            units[row, keys[row, place] & 0xFFFFFFFF] = ranks[place] * scale
 
 
 @dataclass(frozen=True, eq=False)

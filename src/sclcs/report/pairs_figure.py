@@ -70,7 +70,7 @@ def draw_similarities(
     for name, values, colour in groups:
         label = f"{name} pairs ({len(values):,}), mean {values.mean():.3f}"
         axes.hist(values, bins=bins, density=True, color=colour, alpha=0.6, label=label)
-        axes.axvline(float(values.mean()), color=colour, linewidth=1.5)
+        axes.axvline(float(values.mean()), ymax=0.78, color=colour, linewidth=1.5)
     axes.set_yticks([])
     axes.set_ylim(top=axes.get_ylim()[1] * 1.25)  # room for the legend
     axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left")

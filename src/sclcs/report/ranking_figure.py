@@ -171,6 +171,7 @@ def _name_points(axes: Axes, best: pd.DataFrame, last: float) -> None:
             fontsize=7.5,
             color=INK,
             va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": ORANGE, "linewidth": 0.7},
         )
 
