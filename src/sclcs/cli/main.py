@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import sclcs
-from sclcs.cli import cohort, compute, demo, fc, spis
+from sclcs.cli import cohort, compare, compute, demo, fc, rank, spis
 from sclcs.core.errors import SclcsError
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
@@ -28,6 +28,9 @@ app.add_typer(cohort.app, name="cohort")
 app.add_typer(spis.app, name="spis")
 app.add_typer(fc.app, name="fc")
 app.command("compute")(compute.compute)
+app.command("rank")(rank.rank)
+app.command("compare")(compare.compare)
+app.command("balance")(compare.balance)
 app.command("demo")(demo.demo)
 
 INTERRUPTED = 130

@@ -1,0 +1,171 @@
+"""How well two rankings agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from sclcs.benchmark.ranking import Ranking
+from sclcs.benchmark.ranks import DECIMALS, descending_ranks
+from sclcs.core.errors import InputError
+
+__all__ = ["GAINS", "Gain", "agreement", "consistency", "gains", "ndcg"]
+
+Gain = Literal["minmax", "raw", "rank", "exp"]
+GAINS = ("minmax", "raw", "rank", "exp")
+Floats = NDArray[np.float64]
+
+
+def consistency(
+    reference: Ranking | pd.Series,
+    other: Ranking | pd.Series,
+    k: Sequence[int] = (5, 10, 20),
+    gain: Gain = "minmax",
+) -> dict[str, float]:
+    """Compare a ranking with a reference.
+
+    Parameters
+    ----------
+    reference, other : Ranking or Series of scores by operator
+        Operators without a score in the reference are left out; operators without one in
+        the other ranking are put last there, jointly tied.
+    k : sequence of int
+        Cut-offs of nDCG and overlap.
+    gain : {"minmax", "raw", "rank", "exp"}
+        What finding an operator is worth, see :func:`gains`.
+
+    Returns
+    -------
+    dict
+        ``ndcg@k``: normalised discounted cumulative gain, ties averaged; ``overlap@k``:
+        shared part of the two top k; ``kendall`` (tau-b) and ``spearman`` over all
+        operators; ``operators``: how many were compared. All are NaN if the other ranking
+        has no score at all.
+
+    Examples
+    --------
+    >>> full = pd.Series({"a": 3.0, "b": 2.0, "c": 1.0})
+    >>> consistency(full, full, k=[2])["ndcg@2"]
+    1.0
+    """
+    first, second = _scores(reference), _scores(other)
+    first = first[first.notna()]
+    if first.empty:
+        raise InputError("The reference ranking has no operator with a score; rank again.")
+    if not set(first.index) & set(second.index):
+        raise InputError(
+            "The two rankings have no operator in common; compare rankings of one set."
+        )
+    matched = second.reindex(first.index).to_numpy(dtype=np.float64)
+    return agreement(first.to_numpy(dtype=np.float64), matched, k, gain)
+
+
+def _scores(ranking: Ranking | pd.Series) -> pd.Series:
+    scores = ranking.scores if isinstance(ranking, Ranking) else ranking
+    if scores.index.has_duplicates:
+        raise InputError("A ranking must list every operator once.")
+    return scores
+
+
+def agreement(
+    reference: Floats, other: Floats, k: Sequence[int] = (5, 10, 20), gain: Gain = "minmax"
+) -> dict[str, float]:
+    """Compare two arrays of scores of the same operators; see :func:`consistency`."""
+    from scipy.stats import kendalltau
+
+    first, second = descending_ranks(reference), descending_ranks(other)
+    defined = bool(np.isfinite(other).any())
+    worth = gains(reference, gain)
+    result = {f"ndcg@{cut}": ndcg(worth, other, cut) for cut in k}
+    varied = defined and np.ptp(first) > 0 and np.ptp(second) > 0
+    result["kendall"] = float(kendalltau(first, second).statistic) if varied else float("nan")
+    result["spearman"] = float(np.corrcoef(first, second)[0, 1]) if varied else float("nan")
+    for cut in k:
+        result[f"overlap@{cut}"] = _overlap(first, second, cut) if defined else float("nan")
+    result["operators"] = float(len(reference))
+    return result
+
+
+def gains(scores: ArrayLike, gain: Gain = "minmax", levels: float = 5.0) -> Floats:
+    """Turn reference scores into gains, none negative.
+
+    Parameters
+    ----------
+    scores : array_like, shape (operator,)
+        Finite.
+    gain : {"minmax", "raw", "rank", "exp"}
+        ``minmax``: the score between the worst (0) and the best (1); ``raw``: the score,
+        0 if negative; ``rank``: 1 for the best to 0 for the last, evenly; ``exp``:
+        2 to the power of `levels` times minmax, minus 1.
+    levels : float
+        Steepness of ``exp``.
+
+    Returns
+    -------
+    array
+    """
+    values: Floats = np.asarray(np.round(np.asarray(scores, dtype=np.float64), DECIMALS))
+    if gain == "raw":
+        return np.maximum(values, 0.0)
+    if gain == "rank":
+        return (len(values) - descending_ranks(values)) / max(len(values) - 1, 1)
+    if gain not in GAINS:
+        raise InputError(f"gain must be one of {', '.join(GAINS)}, not {gain!r}.")
+    span = float(np.ptp(values))
+    relative = (values - values.min()) / span if span > 0 else np.zeros_like(values)
+    return relative if gain == "minmax" else np.exp2(levels * relative) - 1.0
+
+
+def ndcg(worth: ArrayLike, scores: ArrayLike, k: int) -> float:
+    """Return the normalised discounted cumulative gain at k, averaged over ties.
+
+    The same number as scikit-learn's ``ndcg_score([worth], [scores], k=k)``.
+
+    Parameters
+    ----------
+    worth : array_like, shape (operator,)
+        Gains, none negative.
+    scores : array_like, shape (operator,)
+        The order to be judged, highest first. NaN means last, jointly tied.
+    k : int
+        How many places count.
+
+    Returns
+    -------
+    float
+        0 to 1; 0 if no operator has any gain; NaN if there is no order.
+    """
+    if k < 1:
+        raise InputError(f"k must be at least 1, not {k}.")
+    value = np.asarray(worth, dtype=np.float64)
+    order = np.round(np.asarray(scores, dtype=np.float64), DECIMALS)
+    if not np.isfinite(order).any():
+        return float("nan")
+    discounts = 1.0 / np.log2(np.arange(len(value)) + 2.0)
+    discounts[k:] = 0.0
+    ideal = float(np.sort(value)[::-1] @ discounts)
+    if ideal == 0:
+        return 0.0
+    keys = np.where(np.isnan(order), np.inf, -order)
+    _, group, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    mean_worth = np.bincount(group, weights=value) / sizes
+    ends = np.cumsum(sizes)
+    totals = np.diff(np.r_[0.0, np.cumsum(discounts)[ends - 1]])
+    return float(mean_worth @ totals) / ideal
+
+
+def _overlap(first: Floats, second: Floats, k: int) -> float:
+    """Return the shared part of two top k; an operator tied across the cut counts in part."""
+    k = min(k, len(first))
+    return float(np.minimum(_membership(first, k), _membership(second, k)).sum() / k)
+
+
+def _membership(ranks: Floats, k: int) -> Floats:
+    """Return the chance of each operator to be in the top k if ties are broken at random."""
+    _, group, sizes = np.unique(ranks, return_inverse=True, return_counts=True)
+    before = np.r_[0, np.cumsum(sizes)[:-1]]
+    return np.asarray(np.clip((k - before) / sizes, 0.0, 1.0)[group])

@@ -1,0 +1,182 @@
+"""What is noise: how well two halves of the subjects agree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.benchmark.consistency import Gain, agreement
+from sclcs.benchmark.design import make_design
+from sclcs.benchmark.draws import half_draws
+from sclcs.benchmark.evaluate import Measure, Question, evaluate
+from sclcs.benchmark.fc_source import FCSource, as_source
+from sclcs.benchmark.scores import DEFAULT_SCORE, SCORES, find_score
+from sclcs.benchmark.tasks import Task, make_task
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.core.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["score_reliability", "split_half_ceiling"]
+
+Floats = NDArray[np.float64]
+
+
+def split_half_ceiling(
+    source: Cohort | FCSource | xr.DataArray,
+    task: str | Task = "subject",
+    spis: str | Sequence[str] | None = None,
+    coreset: CoreSet | None = None,
+    score: str = DEFAULT_SCORE,
+    *,
+    cohort: Cohort | None = None,
+    splits: int = 50,
+    k: Sequence[int] = (5, 10, 20),
+    gain: Gain = "minmax",
+    seed: int = 0,
+    measure: Measure | None = None,
+    n_jobs: int = 1,
+) -> dict[str, dict[str, float]]:
+    """Rank on two random halves of the subjects, many times, and compare the rankings.
+
+    A core-set that agrees with the full ranking better than two halves agree with each
+    other reproduces noise as well as signal; differences above this ceiling mean nothing.
+
+    Parameters
+    ----------
+    source, task, spis, coreset, score, cohort, n_jobs
+        As for :func:`sclcs.benchmark.rank`.
+    splits : int
+        Number of random splits.
+    k, gain
+        As for :func:`sclcs.benchmark.consistency`.
+    seed : int
+        Seed of the splits.
+    measure : Measure, optional
+        How matrices are compared.
+
+    Returns
+    -------
+    dict of str to dict
+        For every measure of :func:`sclcs.benchmark.consistency` its ``mean``, ``low`` and
+        ``high`` (central 90 % of the splits).
+    """
+    scores = _half_scores(
+        source, task, spis, coreset, (score,), cohort, splits, seed, measure, n_jobs
+    )[score]
+    found = pd.DataFrame(
+        [agreement(one, two, k, gain) for one, two in _finite_halves(scores)]
+    ).drop(columns="operators")
+    summary = {"mean": found.mean(), "low": found.quantile(0.05), "high": found.quantile(0.95)}
+    return {
+        str(name): {what: float(values[name]) for what, values in summary.items()}
+        for name in found.columns
+    }
+
+
+def score_reliability(
+    source: Cohort | FCSource | xr.DataArray,
+    task: str | Task = "subject",
+    spis: str | Sequence[str] | None = None,
+    scores: Sequence[str] = tuple(SCORES),
+    *,
+    cohort: Cohort | None = None,
+    coreset: CoreSet | None = None,
+    splits: int = 50,
+    k: int = 10,
+    seed: int = 0,
+    measure: Measure | None = None,
+    n_jobs: int = 1,
+) -> pd.DataFrame:
+    """Measure how well each score repeats itself on another half of the subjects.
+
+    Parameters
+    ----------
+    source, task, spis, coreset, cohort, n_jobs
+        As for :func:`sclcs.benchmark.rank`.
+    scores : sequence of str
+        Which scores; all share one similarity product per operator.
+    splits : int
+        Number of random splits of the subjects.
+    k : int
+        Cut-off of nDCG.
+    seed : int
+        Seed of the splits.
+    measure : Measure, optional
+        How matrices are compared.
+
+    Returns
+    -------
+    DataFrame
+        One row per score: correlation over operators of the scores on two halves
+        (``pearson``, ``spearman``, ``kendall``) and ``ndcg@k`` with the gains ``raw`` and
+        ``minmax``, averaged over splits.
+    """
+    halves = _half_scores(
+        source, task, spis, coreset, tuple(scores), cohort, splits, seed, measure, n_jobs
+    )
+    rows = []
+    for name in scores:
+        found = [_reliability(one, two, k) for one, two in _finite_halves(halves[name])]
+        rows.append({"score": name, **pd.DataFrame(found).mean().to_dict()})
+    return pd.DataFrame(rows)
+
+
+def _half_scores(  # noqa: PLR0917
+    source: Cohort | FCSource | xr.DataArray,
+    task: str | Task,
+    spis: str | Sequence[str] | None,
+    coreset: CoreSet | None,
+    scores: tuple[str, ...],
+    cohort: Cohort | None,
+    splits: int,
+    seed: int,
+    measure: Measure | None,
+    n_jobs: int,
+) -> dict[str, Floats]:
+    """Return the scores (operator, half) of the operators that have one on all samples."""
+    if splits < 1:
+        raise InputError(f"splits must be at least 1, not {splits}.")
+    matrices, operators = as_source(source, cohort, spis=spis, n_jobs=n_jobs, seed=seed)
+    design = make_design(matrices.samples, make_task(task), coreset)
+    if design.degenerate:
+        raise InputError(f"Halves cannot be compared: {design.degenerate}")
+    chosen = tuple(find_score(name) for name in scores)
+    question = Question(design, chosen, half_draws(design, splits, seed))
+    (evaluation,) = evaluate(matrices, operators, [question], measure, n_jobs=n_jobs)
+    usable = np.array([status == "ok" for status in evaluation.status])
+    if usable.sum() < 2:
+        raise InputError(
+            f"Agreement of halves needs at least two operators with a score, got {usable.sum()}."
+        )
+    return {name: values[usable] for name, values in evaluation.drawn.items()}
+
+
+def _finite_halves(scores: Floats) -> list[tuple[Floats, Floats]]:
+    """Return the pairs of halves in which every operator has a score."""
+    pairs = [(scores[:, place], scores[:, place + 1]) for place in range(0, scores.shape[1], 2)]
+    usable = [pair for pair in pairs if np.isfinite(pair).all()]
+    if not usable:
+        raise InputError(
+            "No half of the subjects has both within and between pairs; there are too few "
+            "subjects to measure agreement."
+        )
+    return usable
+
+
+def _reliability(one: Floats, two: Floats, k: int) -> dict[str, float]:
+    by_gain = {"raw": agreement(one, two, (k,), "raw"), "minmax": agreement(one, two, (k,))}
+    varied = np.ptp(one) > 0 and np.ptp(two) > 0
+    return {
+        "pearson": float(np.corrcoef(one, two)[0, 1]) if varied else float("nan"),
+        "spearman": by_gain["raw"]["spearman"],
+        "kendall": by_gain["raw"]["kendall"],
+        f"ndcg@{k} raw": by_gain["raw"][f"ndcg@{k}"],
+        f"ndcg@{k} minmax": by_gain["minmax"][f"ndcg@{k}"],
+    }

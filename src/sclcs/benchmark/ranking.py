@@ -1,0 +1,161 @@
+"""The ranking: one row per operator, best first, with intervals and reasons."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sclcs.core.errors import InputError, UnreadableFileError
+from sclcs.core.files import refuse_existing, require_existing, write_text
+from sclcs.core.provenance import read_sidecar, sidecar_path, write_sidecar
+
+__all__ = ["COLUMNS", "Ranking"]
+
+KIND = "ranking"
+COLUMNS = (
+    "spi",
+    "score",
+    "low",
+    "high",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "n_samples",
+    "status",
+    "reason",
+    "rank_group",
+)
+_TEXT = ("spi", "status", "reason", "rank_group")
+
+
+class Ranking:
+    """Operators in the order of their score.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per operator, best first: ``spi``; ``score`` with its interval ``low`` to
+        ``high``; ``rank`` (1 is best, ties averaged) with its interval ``rank_low`` to
+        ``rank_high``; ``n_samples`` that formed pairs; ``status`` (ok, not-finite, constant,
+        undefined) with the ``reason``; ``rank_group``, the operators that are bound to tie.
+        Operators without a score are listed last and have no rank.
+    task, score : str
+        What was asked, and how it was scored.
+    coreset : mapping, optional
+        Method, size and seed of the core-set; None for all samples.
+    provenance : mapping, optional
+        Everything needed to make the ranking again. JSON values only.
+    """
+
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        task: str,
+        score: str,
+        coreset: Mapping[str, Any] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        missing = [name for name in COLUMNS if name not in table.columns]
+        if missing:
+            raise InputError(f"A ranking needs the columns {COLUMNS}; {missing} are not there.")
+        order = table["rank"].rank(method="min", na_option="bottom")
+        self.table = (
+            table.assign(_order=order)
+            .sort_values(["_order", "spi"], kind="stable")
+            .drop(columns="_order")
+            .reset_index(drop=True)[list(COLUMNS)]
+        )
+        self.task = task
+        self.score = score
+        self.coreset = None if coreset is None else dict(coreset)
+        self.provenance = dict(provenance or {})
+
+    def __repr__(self) -> str:
+        where = "all samples" if self.coreset is None else f"{self.coreset['samples']} samples"
+        return f"Ranking({len(self)} operators, task {self.task!r}, {self.score}, {where})"
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def scores(self) -> pd.Series:
+        """The scores by operator; NaN for those without."""
+        return self.table.set_index("spi")["score"]
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """The table with operators that are bound to tie as one row.
+
+        The row is that of the first member; the column ``also`` lists the others.
+        """
+        table = self.table
+        key = table["rank_group"].where(table["rank_group"] != "", table["spi"])
+        key = key.where(table["status"] == "ok", table["spi"])
+        first = table.loc[~key.duplicated()].copy()
+        members = table["spi"].groupby(key).agg(list)
+        first["also"] = [
+            [name for name in members[label] if name != spi]
+            for label, spi in zip(key[first.index], first["spi"], strict=True)
+        ]
+        return first.reset_index(drop=True)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write ``ranking.csv`` and its JSON sidecar; :meth:`open` reads them back.
+
+        Parameters
+        ----------
+        path : path-like
+            A CSV file that does not exist yet; the sidecar is beside it, ending in ``.json``.
+
+        Returns
+        -------
+        Path
+            The CSV file.
+        """
+        path = refuse_existing(path)
+        refuse_existing(sidecar_path(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_sidecar(
+            path,
+            KIND,
+            {
+                "task": self.task,
+                "score": self.score,
+                "coreset": self.coreset,
+                "provenance": self.provenance,
+            },
+        )
+        return write_text(path, self.table.to_csv(index=False))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Ranking:
+        """Read a ranking written by :meth:`save`."""
+        path = require_existing(path, "ranking (a CSV file)")
+        facts = read_sidecar(path, KIND)
+        if facts is None:
+            raise UnreadableFileError(
+                f"Expected the sidecar {sidecar_path(path)} beside {path}, but it is not there; "
+                "keep the two files together."
+            )
+        try:
+            table = _read_table(path)
+            return cls(table, facts["task"], facts["score"], facts["coreset"], facts["provenance"])
+        except (ValueError, KeyError, InputError) as error:
+            raise UnreadableFileError(
+                f"Expected a ranking at {path}, but it cannot be read ({error}); make it again."
+            ) from error
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    """Read the CSV; pandas' own numbers may be off by the last digit, Python's are not."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    for name in table.columns:
+        if name == "n_samples":
+            table[name] = [int(cell) for cell in table[name]]
+        elif name not in _TEXT:
+            table[name] = [float(cell) if cell else float("nan") for cell in table[name]]
+    return table

@@ -1,0 +1,85 @@
+"""Ranks with ties, and which operators are bound to tie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["descending_ranks", "equivalence_groups", "share_scores"]
+
+Floats = NDArray[np.float64]
+DECIMALS = 9  # scores that differ by less are equal: rounding error is not a difference
+SINGLE_PRECISION = 1e-4  # scores of equivalent operators differ by less if matrices are float32
+
+
+def descending_ranks(scores: Floats) -> Floats:
+    """Rank along the first axis, 1 for the highest score, ties averaged.
+
+    Parameters
+    ----------
+    scores : array, shape (operator,) or (operator, draw)
+        Rounded to 1e-9 first. Operators without a score (NaN) are jointly last.
+
+    Returns
+    -------
+    array
+        Of the same shape.
+    """
+    from scipy.stats import rankdata
+
+    rounded = np.round(scores, DECIMALS)
+    rounded = np.where(np.isnan(rounded), -np.inf, rounded)
+    return np.asarray(rankdata(-rounded, axis=0), dtype=np.float64)
+
+
+def equivalence_groups(operators: Sequence[str]) -> list[str]:
+    """Name the group of operators that order the entries of every matrix in the same way.
+
+    Parameters
+    ----------
+    operators : sequence of str
+
+    Returns
+    -------
+    list of str
+        The catalogue's group where at least two of the operators belong to it, else empty.
+    """
+    from sclcs.spi import catalogue
+
+    groups = catalogue()["rank_group"].to_dict()
+    named = [str(groups.get(name, "")) for name in operators]
+    return [group if named.count(group) > 1 else "" for group in named]
+
+
+def share_scores(scores: Floats, groups: Sequence[str]) -> Floats:
+    """Give the operators of a group one score, if theirs differ by rounding only.
+
+    Equivalent operators have the same ranks inside every matrix until the matrices are
+    rounded to single precision, which ties some entries of one operator and not of another.
+
+    Parameters
+    ----------
+    scores : array, shape (operator,) or (operator, draw)
+    groups : sequence of str
+        The group of each operator; empty for none.
+
+    Returns
+    -------
+    array
+        Of the same shape.
+    """
+    shared = np.array(scores, dtype=np.float64)
+    names = np.asarray(groups, dtype=object)
+    for name in dict.fromkeys(group for group in groups if group):
+        members = np.flatnonzero(
+            (names == name) & np.isfinite(shared).reshape(len(names), -1).all(axis=1)
+        )
+        if len(members) < 2:
+            continue
+        values = shared[members]
+        mean = values.mean(axis=0)
+        close = np.ptp(values, axis=0) <= SINGLE_PRECISION * np.maximum(1.0, np.abs(mean))
+        shared[members] = np.where(close, mean, values)
+    return shared
