@@ -33,6 +33,7 @@ def config_file(tmp_path):
 
 def test_the_script_asks_for_what_the_configuration_says(config_file, tmp_path):
     command = ["compute", "/data/my cohort.zarr", "--spis", "pec*", "--out", "/data/$fc"]
+    quoted = "compute '/data/my cohort.zarr' --spis 'pec*' --out '/data/$fc'"
     text = job_script(read_slurm_config(config_file), command, tmp_path)
     for line in [
         "#SBATCH --array=1-3%2",
@@ -43,8 +44,7 @@ def test_the_script_asks_for_what_the_configuration_says(config_file, tmp_path):
         "#SBATCH --account=brains",
         "#SBATCH --constraint=skylake",
         "module python",
-        f"exec {sys.executable} -m sclcs compute '/data/my cohort.zarr' --spis 'pec*' "
-        "--out '/data/$fc' \\",
+        f"exec {sys.executable} -m sclcs {quoted} \\",
         '  --task-range "${SLURM_ARRAY_TASK_ID}/3" --jobs 1',
     ]:
         assert line in text.splitlines()
@@ -87,8 +87,11 @@ def test_the_shares_of_the_script_make_the_same_store(
     out = tmp_path / "fc"
     spis = ["--spis", ",".join(OPERATORS[:3]), "--spis", ",".join(OPERATORS[3:])]
     subprocess.run(
-        [sys.executable, "-m", "sclcs", "compute", saved_cohort, "--out", out, *spis]
-        + ["--slurm", config_file],
+        [
+            *(sys.executable, "-m", "sclcs", "compute", saved_cohort, "--out", out),
+            *spis,
+            *("--slurm", config_file),
+        ],
         check=True,
         capture_output=True,
     )
