@@ -38,6 +38,15 @@ class LayoutChoice(StrEnum):
     scan_region_time = "scan-region-time"
 
 
+class PipelineChoice(StrEnum):
+    """Preprocessing pipelines of the ABIDE release."""
+
+    ccs = "ccs"
+    cpac = "cpac"
+    dparsf = "dparsf"
+    niak = "niak"
+
+
 def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
     """Say what was written and what was left out."""
     from sclcs.cohort.describe import describe_cohort
@@ -134,6 +143,153 @@ def bids(
         participants=labels,
         id_column=id_column,
         regions=regions,
+        tr=tr,
+    )
+    announce(cut.write(scans), cut.out, json)
+
+
+@app.command("rest-meta-mdd")
+@with_cut_options
+def rest_meta_mdd(
+    source: Annotated[Path, typer.Argument(help="The release, or a ROISignals_* folder of it.")],
+    *,
+    cut: CutOptions,
+    phenotype: Annotated[
+        Path | None, typer.Option(help="Table of participants (csv, tsv or xlsx).")
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Preprocessing: the end of the folder's name.")] = (
+        "FunImgARglobalCWF"
+    ),
+    atlas: Annotated[str, typer.Option(help="Block of columns: dosenbach, aal, power, ...")] = (
+        "dosenbach"
+    ),
+    sites: Annotated[
+        str | None, typer.Option(help="Sites to keep; the paper: 15,17,19,20,21,22,23.")
+    ] = None,
+    regions: Regions = None,
+    tr: Tr = None,
+    json: JsonFlag = False,
+) -> None:
+    """REST-meta-MDD: ROISignals_*.mat files and the phenotype table.
+
+    Example: `sclcs cohort import rest-meta-mdd REST-meta-MDD --phenotype pheno.xlsx
+    --sites 15,17,19,20,21,22,23 --truncate 210 --out mdd.zarr`
+    """
+    from sclcs.cohort.readers.rest_meta_mdd import read_rest_meta_mdd
+
+    scans = read_rest_meta_mdd(
+        source,
+        phenotype=phenotype,
+        variant=variant,
+        atlas=atlas,
+        sites=sites,
+        regions=regions,
+        tr=tr,
+    )
+    announce(cut.write(scans), cut.out, json)
+
+
+@app.command("nifti")
+@with_cut_options
+def nifti(
+    source: Annotated[Path, typer.Argument(help="fMRIPrep derivative, or a folder of images.")],
+    *,
+    cut: CutOptions,
+    atlas: Annotated[str, typer.Option(help="A region set (spheres) or a label image.")] = (
+        "dosenbach-dmn33"
+    ),
+    atlas_names: Annotated[
+        Path | None, typer.Option(help="Table index, name of the label image.")
+    ] = None,
+    radius: Annotated[float, typer.Option(help="Of the spheres, in mm.")] = 5.0,
+    mask: Annotated[Path | None, typer.Option(help="Use only voxels inside.")] = None,
+    confounds: Annotated[
+        str, typer.Option(help="none, simple, scrubbing, compcor, ica_aroma, or motion,wm_csf ...")
+    ] = "none",
+    low_pass: Annotated[float | None, typer.Option(help="Cut-off in Hz.")] = None,
+    high_pass: Annotated[float | None, typer.Option(help="Cut-off in Hz.")] = None,
+    detrend: Annotated[bool, typer.Option("--detrend", help="Remove a linear trend.")] = False,
+    smoothing: Annotated[float | None, typer.Option(help="Spatial filter, FWHM in mm.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only these tasks.")] = None,
+    session: Annotated[list[str] | None, typer.Option(help="Only these sessions.")] = None,
+    run: Annotated[list[str] | None, typer.Option(help="Only these runs.")] = None,
+    space: Annotated[str | None, typer.Option(help="Value of the space- entity.")] = None,
+    labels: Labels = None,
+    id_column: IdColumn = None,
+    regions: Regions = None,
+    tr: Tr = None,
+    json: JsonFlag = False,
+) -> None:
+    """NIfTI: 4-D images in standard space, through nilearn, one in memory at a time.
+
+    Example: `sclcs cohort import nifti derivatives/fmriprep --confounds simple
+    --low-pass 0.1 --high-pass 0.01 --out study.zarr`
+    """
+    from sclcs.cohort.readers.nifti import read_nifti
+
+    scans = read_nifti(
+        source,
+        atlas=atlas,
+        atlas_names=atlas_names,
+        radius=radius,
+        mask=mask,
+        confounds=confounds,
+        low_pass=low_pass,
+        high_pass=high_pass,
+        detrend=detrend,
+        smoothing=smoothing,
+        task=task,
+        session=session,
+        run=run,
+        space=space,
+        participants=labels,
+        id_column=id_column,
+        regions=regions,
+        tr=tr,
+    )
+    announce(cut.write(scans), cut.out, json)
+
+
+@app.command("abide")
+@with_cut_options
+def abide(
+    *,
+    cut: CutOptions,
+    data_dir: Annotated[Path | None, typer.Option(help="Where downloads are kept.")] = None,
+    pipeline: Annotated[PipelineChoice, typer.Option(help="Which preprocessing.")] = (
+        PipelineChoice.ccs
+    ),
+    band_pass: Annotated[bool, typer.Option(help="Signals band-passed 0.01-0.1 Hz.")] = True,
+    global_signal: Annotated[bool, typer.Option(help="Global signal regressed out.")] = False,
+    sites: Annotated[
+        list[str] | None, typer.Option("--site", help="Only this site; may be repeated.")
+    ] = None,
+    subjects: Annotated[int | None, typer.Option(help="Only the first N subjects.")] = None,
+    quality_checked: Annotated[bool, typer.Option(help="Only scans all raters passed.")] = True,
+    url: Annotated[str | None, typer.Option(help="Where the release is, if mirrored.")] = None,
+    regions: Annotated[
+        str, typer.Option(help="A region set, names with commas, or all (160).")
+    ] = "dosenbach-dmn33",
+    tr: Tr = None,
+    json: JsonFlag = False,
+) -> None:
+    """ABIDE I: download the public release (Dosenbach regions) and make a cohort.
+
+    Example: `sclcs cohort import abide --site NYU --truncate 175 --drop-first 1
+    --on-bad skip --out nyu.zarr`
+    """
+    from sclcs.cohort.readers.abide import read_abide
+
+    scans = read_abide(
+        data_dir,
+        pipeline=pipeline.value,
+        band_pass=band_pass,
+        global_signal=global_signal,
+        regions=regions,
+        sites=sites,
+        n_subjects=subjects,
+        quality_checked=quality_checked,
+        url=url,
         tr=tr,
     )
     announce(cut.write(scans), cut.out, json)

@@ -85,7 +85,7 @@ class Sidecars:
         return None
 
     def _candidates(self, file: BidsFile) -> list[Path]:
-        candidates = []
+        candidates: list[Path] = []
         inner = Path(self.folder).resolve()
         below = file.path.resolve().parent.relative_to(inner)
         for root in dataset_folders(inner):

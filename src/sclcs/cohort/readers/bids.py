@@ -92,31 +92,29 @@ def read_bids(
     files = select_files(_of_atlas(found, atlas), {**choices, **(entities or {})})
     require_one_file_per_scan(files)
     kept, regions_found, problems = _of_one_header(files)
-    sidecars = Sidecars(folder)
-    times = [tr if tr is not None else sidecars.repetition_time(file) for file in kept]
-    shared_tr, tr_facts = split_tr(times)
-    scans = Scans(
-        _scans(kept, regions_found, tr_facts),
-        regions_found,
-        shared_tr,
-        {
-            "reader": "bids",
-            "source": str(folder),
-            "options": {
-                "atlas": kept[0].name.parcellation,
-                **{name: _plain(choice) for name, choice in choices.items()},
-                "entities": dict(entities or {}),
-                "regions": _plain(regions),
-                "tr": tr,
-            },
-        },
-        problems,
-    )
+    options = {
+        "atlas": kept[0].name.parcellation,
+        **{key: _plain(choice) for key, choice in choices.items()},
+        "entities": dict(entities or {}),
+        "regions": _plain(regions),
+        "tr": tr,
+    }
+    provenance = {"reader": "bids", "source": str(folder), "options": options}
+    shared_tr, tr_facts = split_tr(_repetition_times(folder, kept, tr))
+    scans = _scans(kept, regions_found, tr_facts)
+    read = Scans(scans, regions_found, shared_tr, provenance, problems)
     table_path = Path(participants) if participants else find_participants(folder)
     if table_path is not None:
         table = read_label_table(table_path, id_column)
-        scans = attach_participants(scans, table, {file.subject for file in found})
-    return choose_regions(scans, regions)
+        read = attach_participants(read, table, {file.subject for file in found})
+    return choose_regions(read, regions)
+
+
+def _repetition_times(
+    folder: str | os.PathLike[str], files: Sequence[BidsFile], tr: float | None
+) -> list[float | None]:
+    sidecars = Sidecars(folder)
+    return [tr if tr is not None else sidecars.repetition_time(file) for file in files]
 
 
 def _is_region_series(name: BidsName) -> bool:

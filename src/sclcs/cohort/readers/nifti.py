@@ -14,7 +14,7 @@ from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.nifti_confounds import NO_CONFOUNDS, Confounds
 from sclcs.cohort.readers.nifti_extraction import Cleaning, Extraction
-from sclcs.cohort.readers.nifti_files import ImageFile, ImagePaths, find_images
+from sclcs.cohort.readers.nifti_files import FoundImages, ImageFile, ImagePaths, find_images
 from sclcs.cohort.readers.nifti_image import header_facts
 from sclcs.cohort.readers.nifti_regions import Parcellation, label_image, spheres
 from sclcs.cohort.regions import REGION_SETS, choose_regions, region_set
@@ -101,39 +101,24 @@ def read_nifti(
     """
     choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
     found = find_images(images, {**choices, **(entities or {})})
-    parcellation = _parcellation(atlas, atlas_names, radius)
-    chosen = Confounds(confounds, dict(confound_options or {}))
-    cleaning = Cleaning(low_pass, high_pass, detrend, smoothing)
-    extraction = Extraction(parcellation, chosen, cleaning, None if mask is None else Path(mask))
-    files, times, removed, problems = _inspect(found.files, chosen, tr)
-    _require_tr(files, times, cleaning)
-    shared_tr, tr_facts = split_tr(times)
-    scans = Scans(
-        [
-            Scan(
-                file.scan_id,
-                file.subject,
-                partial(extraction.signals, file.path, seconds),
-                {**file.facts, **({"volumes_removed": cut} if chosen else {}), **fact},
-            )
-            for file, seconds, cut, fact in zip(files, times, removed, tr_facts, strict=True)
-        ],
-        parcellation.regions,
-        shared_tr,
-        {
-            "reader": "nifti",
-            "source": found.source,
-            "options": {
-                "atlas": str(atlas),
-                **({"radius": radius} if str(atlas) in REGION_SETS else {}),
-                **extraction.to_dict(),
-                **{key: _plain(choice) for key, choice in choices.items()},
-                "tr": tr,
-            },
-        },
-        problems,
+    extraction = Extraction(
+        _parcellation(atlas, atlas_names, radius),
+        Confounds(confounds, dict(confound_options or {})),
+        Cleaning(low_pass, high_pass, detrend, smoothing),
+        None if mask is None else Path(mask),
     )
-    scans = _attach(scans, found.folder, participants, id_column, found.subjects)
+    options = {
+        "atlas": str(atlas),
+        **({"radius": radius} if str(atlas) in REGION_SETS else {}),
+        **extraction.to_dict(),
+        **{key: _plain(choice) for key, choice in choices.items()},
+        "entities": dict(entities or {}),
+        "regions": _plain(regions),
+        "tr": tr,
+    }
+    provenance = {"reader": "nifti", "source": found.source, "options": options}
+    scans = _scans(found.files, extraction, tr, provenance)
+    scans = _attach(scans, found, participants, id_column)
     return choose_regions(scans, regions)
 
 
@@ -147,35 +132,51 @@ def _parcellation(
     return label_image(atlas, names)
 
 
-def _inspect(
-    files: Sequence[ImageFile], confounds: Confounds, tr: float | None
-) -> tuple[list[ImageFile], list[float | None], list[int], list[Problem]]:
-    """Look at headers and confounds of all scans before any long work."""
-    kept, times, removed = [], [], []
+def _scans(
+    files: Sequence[ImageFile],
+    extraction: Extraction,
+    tr: float | None,
+    provenance: Mapping[str, Any],
+) -> Scans:
+    """Look at headers and confounds of all images before any long work, and make the scans."""
+    kept: list[tuple[ImageFile, float | None, int]] = []
     problems = []
     for file in track(files, "Looking at images"):
-        try:
-            n_volumes, header_tr = header_facts(file.path)
-            _, left = confounds.load(file.path)
-        except UnreadableFileError as error:
-            problems.append(Problem("unreadable", file.scan_id, str(error)))
-            continue
-        if left is not None and not len(left):
-            detail = "no time points left by scrubbing"
-            problems.append(Problem("too-short", file.scan_id, detail))
-            continue
-        kept.append(file)
-        removed.append(0 if left is None else n_volumes - len(left))
-        times.append(tr or file.sidecar_tr() or header_tr)
+        inspected = _inspect(file, extraction.confounds, tr)
+        if isinstance(inspected, Problem):
+            problems.append(inspected)
+        else:
+            kept.append((file, *inspected))
     if not kept:
         raise_for(problems)
-    return kept, times, removed, problems
+    _require_tr([(file, seconds) for file, seconds, _ in kept], extraction.cleaning)
+    shared_tr, tr_facts = split_tr([seconds for _, seconds, _ in kept])
+    scans = []
+    for (file, seconds, removed), fact in zip(kept, tr_facts, strict=True):
+        scrubbed = {"volumes_removed": removed} if extraction.confounds else {}
+        load = partial(extraction.signals, file.path, seconds)
+        facts = {**file.facts, **scrubbed, **fact}
+        scans.append(Scan(file.scan_id, file.subject, load, facts))
+    return Scans(scans, extraction.parcellation.regions, shared_tr, provenance, problems)
 
 
-def _require_tr(
-    files: Sequence[ImageFile], times: Sequence[float | None], cleaning: Cleaning
-) -> None:
-    unknown = [file.scan_id for file, time in zip(files, times, strict=True) if time is None]
+def _inspect(
+    file: ImageFile, confounds: Confounds, tr: float | None
+) -> tuple[float | None, int] | Problem:
+    """Return the repetition time of an image and how many volumes its confounds take away."""
+    try:
+        n_volumes, header_tr = header_facts(file.path)
+        _, left = confounds.load(file.path)
+    except UnreadableFileError as error:
+        return Problem("unreadable", file.scan_id, str(error))
+    if left is not None and not len(left):
+        return Problem("too-short", file.scan_id, "no time points left by scrubbing")
+    removed = 0 if left is None else n_volumes - len(left)
+    return tr or file.sidecar_tr() or header_tr, removed
+
+
+def _require_tr(images: Sequence[tuple[ImageFile, float | None]], cleaning: Cleaning) -> None:
+    unknown = [file.scan_id for file, seconds in images if seconds is None]
     if unknown and cleaning.needs_tr:
         raise InputError(
             f"A filter needs the repetition time, but neither sidecar nor header tells it for "
@@ -185,19 +186,18 @@ def _require_tr(
 
 def _attach(
     scans: Scans,
-    folder: Path | None,
+    found: FoundImages,
     participants: str | os.PathLike[str] | None,
     id_column: str | None,
-    subjects: set[str],
 ) -> Scans:
     path = participants
-    if path is None and folder is not None:
-        path = find_participants(folder)
+    if path is None and found.folder is not None:
+        path = find_participants(found.folder)
     if path is None:
         return scans
     table = read_label_table(path, id_column)
-    if folder is not None:
-        return attach_participants(scans, table, subjects)
+    if found.folder is not None:
+        return attach_participants(scans, table, found.subjects)
     return attach_labels(scans, table, by=None)
 
 

@@ -53,10 +53,30 @@ class Spheres:
     centres: NDArray[np.float64]
     radius: float
 
-    def _has_voxels(
-        self, centre: NDArray[np.float64], affine: NDArray[np.float64], valid: NDArray[np.bool_]
+    def masker(
+        self, affine: NDArray[np.float64], valid: NDArray[np.bool_], cleaning: Mapping[str, Any]
+    ) -> tuple[NDArray[np.bool_], Masker]:
+        """Tell which spheres have voxels in an image, and make nilearn's masker for them."""
+        needed = np.zeros_like(valid)
+        covered = np.array([self._mark_voxels(c, affine, valid, needed) for c in self.centres])
+        maskers = import_extra("nilearn.maskers", "nifti")
+        return covered, maskers.NiftiSpheresMasker(
+            seeds=[tuple(centre) for centre in self.centres[covered]],
+            radius=self.radius,
+            # Without a mask nilearn goes through every voxel of the image for each sphere.
+            mask_img=make_image(needed.astype(np.int8), affine),
+            allow_overlap=True,
+            **cleaning,
+        )
+
+    def _mark_voxels(
+        self,
+        centre: NDArray[np.float64],
+        affine: NDArray[np.float64],
+        valid: NDArray[np.bool_],
+        needed: NDArray[np.bool_],
     ) -> bool:
-        """Look at the voxels around a centre; nilearn also counts the nearest one."""
+        """Mark the valid voxels of a sphere (and the nearest, as nilearn does); tell if any."""
         nearest = np.rint((np.linalg.inv(affine) @ np.append(centre, 1.0))[:3]).astype(int)
         size = np.linalg.norm(affine[:3, :3], axis=0)
         reach = np.ceil(self.radius / size).astype(int) + 1
@@ -69,21 +89,9 @@ class Spheres:
         points = voxels @ affine[:3, :3].T + affine[:3, 3]
         inside = np.linalg.norm(points - centre, axis=-1) <= self.radius
         inside |= (voxels == nearest).all(axis=-1)
-        return bool((inside & valid[box]).any())
-
-    def masker(
-        self, affine: NDArray[np.float64], valid: NDArray[np.bool_], cleaning: Mapping[str, Any]
-    ) -> tuple[NDArray[np.bool_], Masker]:
-        """Tell which spheres have voxels in an image, and make nilearn's masker for them."""
-        covered = np.array([self._has_voxels(c, affine, valid) for c in self.centres])
-        maskers = import_extra("nilearn.maskers", "nifti")
-        return covered, maskers.NiftiSpheresMasker(
-            seeds=[tuple(centre) for centre in self.centres[covered]],
-            radius=self.radius,
-            mask_img=None if valid.all() else make_image(valid.astype(np.int8), affine),
-            allow_overlap=True,
-            **cleaning,
-        )
+        inside &= valid[box]
+        needed[box] |= inside
+        return bool(inside.any())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+"""Sphinx settings; `make docs` builds with warnings as errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import sclcs
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+from generated_pages import write_pages
+
+write_pages(DOCS)
+
+project = "sclcs"
+author = "The sclcs developers"
+copyright = "2026, the sclcs developers"
+version = release = sclcs.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "generated/*_table.md"]  # tables are included by pages
+templates_path: list[str] = []
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["myst.xref_missing"]  # README is included and links into docs/
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's Parameters section says it in words
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sclcs"
+html_sidebars: dict[str, list[str]] = {"**": []}
+html_static_path = ["_static"]
+html_theme_options = {
+    "navigation_with_keys": True,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_is_regexp = True

@@ -1,0 +1,94 @@
+"""Small files with the names and layouts that the documentation uses."""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+SEED = 15
+
+
+def prepare(page, folder):
+    """Make the files that a page's commands read."""
+    if page == "docs/cohorts.md":
+        rng = np.random.default_rng(SEED)
+        for maker in (make_arrays, make_scan_folder, make_rest_meta_mdd, make_xcp_d, make_fmriprep):
+            maker(folder, rng)
+
+
+def make_arrays(folder, rng):
+    lengths = np.array([240, 232, 230, 150])
+    signals = np.full((4, 240, 6), np.nan, dtype=np.float32)
+    for scan, length in enumerate(lengths):
+        signals[scan, :length] = rng.normal(size=(length, 6))
+    np.savez(
+        folder / "scans.npz",
+        timeseries=signals,
+        n_timepoints=lengths,
+        subject=np.array(["s1", "s2", "s3", "s4"]),
+        diagnosis=np.array(["ASD", "ASD", "TC", "TC"]),
+        site=np.array(["NYU", "UM", "NYU", "UM"]),
+        roi_names=np.array([f"roi{i}" for i in range(6)]),
+        tr=np.array(2.0),
+    )
+
+
+def make_scan_folder(folder, rng):
+    (folder / "timeseries").mkdir()
+    header = "\t".join(f"#{i}" for i in range(1, 6))
+    for subject in ("sub01", "sub02", "sub03"):
+        path = folder / "timeseries" / f"{subject}_rois.1D"
+        np.savetxt(path, rng.normal(size=(120, 5)), delimiter="\t", header=header, comments="")
+    (folder / "labels.csv").write_text("subject,diagnosis\nsub01,MDD\nsub02,HC\nsub03,HC\n")
+
+
+def make_rest_meta_mdd(folder, rng):
+    from scipy.io import savemat
+
+    root = folder / "REST-meta-MDD" / "Results" / "ROISignals_FunImgARglobalCWF"
+    root.mkdir(parents=True)
+    ids = ["S15-1-0001", "S15-2-0001", "S20-1-0001", "S20-2-0001", "S25-1-0001"]
+    for name in ids:
+        savemat(root / f"ROISignals_{name}.mat", {"ROISignals": rng.normal(size=(230, 1833))})
+    pd.DataFrame({"ID": ids, "Sex": [1, 2, 1, 2, 2], "Age": [30, 41, 25, 38, 52]}).to_csv(
+        folder / "phenotype.csv", index=False
+    )
+
+
+def make_xcp_d(folder, rng):
+    root = folder / "study"
+    regions = [f"LH_Default_{i}" for i in range(1, 8)]
+    for subject in ("01", "02", "03"):
+        for session in ("1", "2"):
+            func = root / "derivatives" / "xcp_d" / f"sub-{subject}" / f"ses-{session}" / "func"
+            func.mkdir(parents=True)
+            stem = f"sub-{subject}_ses-{session}_task-rest_space-MNI152NLin2009cAsym"
+            table = pd.DataFrame(rng.normal(size=(160, 7)), columns=regions)
+            name = f"{stem}_seg-4S156Parcels_stat-mean_timeseries"
+            table.to_csv(func / f"{name}.tsv", sep="\t", index=False)
+            (func / f"{name}.json").write_text(json.dumps({"RepetitionTime": 0.8}))
+    (root / "participants.tsv").write_text(
+        "participant_id\tdiagnosis\tage\nsub-01\tASD\t12\nsub-02\tTC\t15\nsub-03\tTC\t11\n"
+    )
+
+
+def make_fmriprep(folder, rng):
+    import nibabel as nib
+
+    affine = np.diag([10.0, 10.0, 10.0, 1.0])
+    affine[:3, 3] = [-90, -126, -72]
+    for subject in ("01", "02", "03"):
+        func = folder / "study" / "derivatives" / "fmriprep" / f"sub-{subject}" / "func"
+        func.mkdir(parents=True)
+        image = nib.Nifti1Image(rng.normal(size=(19, 23, 19, 90)).astype(np.float32) + 100, affine)
+        image.header.set_zooms((10.0, 10.0, 10.0, 2.0))
+        stem = f"sub-{subject}_task-rest"
+        space = "space-MNI152NLin2009cAsym_desc-preproc_bold"
+        nib.save(image, func / f"{stem}_{space}.nii.gz")
+        motion = [f"{kind}_{axis}" for kind in ("trans", "rot") for axis in "xyz"]
+        columns = [f"{name}{end}" for name in motion for end in ("", "_derivative1")]
+        columns += [f"{name}_power2" for name in columns]
+        columns += ["csf", "white_matter", "cosine00", "cosine01"]
+        table = pd.DataFrame(rng.normal(size=(90, len(columns))), columns=columns)
+        table.to_csv(func / f"{stem}_desc-confounds_timeseries.tsv", sep="\t", index=False)
+        (func / f"{stem}_desc-confounds_timeseries.json").write_text("{}")

@@ -1,0 +1,66 @@
+"""Every code block of the README and the documentation runs.
+
+``python`` blocks of a page share one namespace; ``bash`` blocks run line by line in a shell
+with this environment's ``sclcs``. A page's example files are made by ``example_data``.
+Blocks marked ``text`` are output or commands that change the machine (``make``, ``git clone``).
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from example_data import prepare
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", *sorted(str(p.relative_to(REPOSITORY)) for p in REPOSITORY.glob("docs/*.md"))]
+FENCE = re.compile(r"^```(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+KNOWN = {"python", "bash", "text", "{eval-rst}", "{include}", "{image}", "{toctree}", "{math}"}
+
+
+def blocks(page):
+    return FENCE.findall((REPOSITORY / page).read_text(encoding="utf-8"))
+
+
+def runnable(page):
+    return [block for block in blocks(page) if block[0] in {"python", "bash"}]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_says_what_it_is(page):
+    assert {kind for kind, _ in blocks(page)} <= KNOWN
+    fences = (REPOSITORY / page).read_text(encoding="utf-8").count("\n```")
+    assert fences >= 2 * len(blocks(page)) - 1
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)])
+def test_the_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    prepare(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    namespace = {"__name__": "__main__"}
+    for kind, text in runnable(page):
+        if kind == "python":
+            exec(compile(text, page, "exec"), namespace)  # noqa: S102 (our own documentation)
+        else:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", text],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, f"{page}:\n{text}\n{done.stdout}\n{done.stderr}"
+
+
+def test_links_between_pages_lead_somewhere(monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "docs" / "_ext")
+    from generated_pages import write_pages
+
+    write_pages(REPOSITORY / "docs")
+    link = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
+    for page in PAGES:
+        folder = (REPOSITORY / page).parent
+        for target in link.findall((REPOSITORY / page).read_text(encoding="utf-8")):
+            assert (folder / target).exists(), f"{page} links to {target}"
