@@ -92,7 +92,7 @@ def test_what_is_not_done_is_an_error_or_nan(empty, cohort):
     fill(empty, cohort, [task for task in empty.missing() if task.block == 1])
     assert empty.complete_operators == []
     assert empty.operators == OPERATORS
-    with pytest.raises(InputError, match="computed on 1 of 3 blocks .* run the same"):
+    with pytest.raises(InputError, match=r"computed on 1 of 3 blocks .* run the same"):
         empty.matrices("pec")
     np.testing.assert_array_equal(empty.matrices("pec", [3, 5])[0], empty.matrices("pec", [3])[0])
     found = empty.matrices("pec", allow_missing=True)
@@ -137,7 +137,7 @@ def test_damage_is_found_and_computed_again(store, cohort):
     assert store.missing() == []
     damaged = store.verify()
     assert [(t.block, t.operators) for t in damaged] == [(0, ("pec",)), (2, ("prec_OAS",))]
-    with pytest.raises(DamagedStoreError, match="prec_OAS .* damaged; run the same"):
+    with pytest.raises(DamagedStoreError, match=r"prec_OAS .* damaged; run the same"):
         store.matrices("prec_OAS")
     with pytest.raises(DamagedStoreError, match="gone"):
         store.matrices("pec")

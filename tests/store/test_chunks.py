@@ -9,7 +9,7 @@ def array(tmp_path):
     shape, chunks = (7, 3, 5), (4, 3, 5)
     group = create_group(tmp_path / "g.zarr")
     return create_array(
-        group, "a", shape, np.float32, chunks=chunks, dimensions=("s", "i", "j"), flat=True
+        group, "a", shape, np.float32, chunks=chunks, dimensions=("s", "i", "j"), direct=True
     )
 
 

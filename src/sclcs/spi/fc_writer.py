@@ -116,7 +116,7 @@ def _create_operator(layout: StoreLayout, operator: str, current: str) -> None:
             chunks=layout.chunk_shape,
             dimensions=("sample", "source", "target"),
             attributes={"version": current},
-            flat=True,
+            direct=True,
         )
 
 
