@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--bootstrap", type=int, default=1000)
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--skip-rankings", action="store_true", help="only the reliability")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with show_progress():
@@ -42,7 +43,8 @@ def main() -> None:
             70, 35, truncate=210, drop_first=1, on_bad="skip"
         )
         source = fast_set(cohort, options.cache)
-        write_rankings(source, options)
+        if not options.skip_rankings:
+            write_rankings(source, options)
         write_reliability(source, options)
 
 

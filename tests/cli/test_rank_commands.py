@@ -86,6 +86,12 @@ def test_mistakes_exit_with_two_and_write_nothing(sclcs, study, tmp_path, more, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_score_with_a_warning_is_used_with_a_note(sclcs, study, tmp_path):
+    shown = do_rank(sclcs, study, tmp_path / "r.csv", "--score", "ratio")
+    assert shown.code == 0
+    assert "Note: the score ratio blows up" in shown.err
+
+
 def test_an_existing_ranking_is_kept(sclcs, study, tmp_path):
     (tmp_path / "r.csv").write_text("mine")
     assert do_rank(sclcs, study, tmp_path / "r.csv").code == 2
