@@ -218,37 +218,33 @@ def _neighbour_kernel(  # noqa: PLR0917
     multiplicity: Floats,
     has_partner: NDArray[np.bool_],
 ) -> tuple[Floats, Floats]:
-    n_draws, n_samples = multiplicity.shape[0], codes.shape[0]
+    n_draws = multiplicity.shape[0]
     discr, ident = np.empty(n_draws), np.empty(n_draws)
-    once = np.empty(n_samples)  # every sample, its subject drawn once
-    candidates = np.empty(n_samples)  # every sample, as often as its subject was drawn
     for draw in range(n_draws):
-        for sample in range(n_samples):
-            once[sample] = weights[sample] * has_partner[draw, sample]
-            candidates[sample] = once[sample] * multiplicity[draw, subjects[sample]]
+        once = weights * has_partner[draw]  # every sample, its subject drawn once
         wins = pairs = hits = seen = 0.0
+        candidates = once * multiplicity[draw][subjects]  # as often as the subject was drawn
         first = 0
-        while first < n_samples:  # samples are sorted by subject
-            own = subjects[first]
+        while first < len(subjects):  # samples are sorted by subject
             last = first
-            while last < n_samples and subjects[last] == own:
-                candidates[last] = once[last]  # seen from one copy, there is one copy of each
+            while last < len(subjects) and subjects[last] == subjects[first]:
                 last += 1
+            # Seen from one copy of a subject, there is one copy of each of its samples.
+            candidates[first:last] = once[first:last]
+            times = multiplicity[draw, subjects[first]]
             for sample in range(first, last):
-                if not has_partner[draw, sample]:
+                if once[sample] * times == 0:
                     continue
                 rate, alike, nearest = _row_scores(
                     codes[sample], order[sample], kinds[sample], candidates
                 )
-                if not np.isfinite(rate):
-                    continue  # nothing of another class to compare with
-                own_weight = weights[sample] * multiplicity[draw, own]
-                wins += own_weight * rate
-                pairs += own_weight * alike
-                hits += own_weight * nearest
-                seen += own_weight
-            for sample in range(first, last):
-                candidates[sample] = once[sample] * multiplicity[draw, own]
+                if np.isfinite(rate):  # otherwise nothing of another class is there
+                    own_weight = weights[sample] * times
+                    wins += own_weight * rate
+                    pairs += own_weight * alike
+                    hits += own_weight * nearest
+                    seen += own_weight
+            candidates[first:last] = once[first:last] * times
             first = last
         discr[draw] = wins / pairs if pairs > 0 else np.nan
         ident[draw] = hits / seen if seen > 0 else np.nan
