@@ -175,8 +175,9 @@ def awkward_signals(draw):
             "copy": rows[-1] if rows else noise,
             "flat": np.full(n_times, 2.5),
         }[kind]
-        rows.append(row * 10.0 ** draw(st.integers(-160, 160)))
-    return np.stack(rows)
+        rows.append(row)
+    scales = draw(st.lists(st.integers(-160, 160), min_size=n_regions, max_size=n_regions))
+    return np.stack(rows) * 10.0 ** np.array(scales, dtype=float)[:, None]
 
 
 @settings(max_examples=60, deadline=None)

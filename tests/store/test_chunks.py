@@ -8,7 +8,9 @@ from sclcs.store import chunk_checksum, chunk_path, create_array, create_group, 
 def array(tmp_path):
     shape, chunks = (7, 3, 5), (4, 3, 5)
     group = create_group(tmp_path / "g.zarr")
-    return create_array(group, "a", shape, np.float32, chunks=chunks, dimensions=("s", "i", "j"))
+    return create_array(
+        group, "a", shape, np.float32, chunks=chunks, dimensions=("s", "i", "j"), direct=True
+    )
 
 
 @pytest.mark.parametrize(("number", "rows"), [(0, slice(0, 4)), (1, slice(4, 7))])

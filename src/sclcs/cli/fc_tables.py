@@ -26,7 +26,7 @@ def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[
     bad = store.task_status()
     bad = bad[bad["spi"].isin(table.index) & (bad["failed"] + bad["skipped"] > 0)]
     lost = bad.assign(matrices=bad["failed"] + bad["skipped"])
-    reasons = lost.groupby(["spi", "reason"], sort=False, as_index=False)["matrices"].sum()
+    reasons = lost.groupby(["spi", "reason"], sort=False)[["matrices"]].sum().reset_index()
     reasons = reasons.sort_values("matrices", ascending=False, kind="stable")
     return {
         "store": str(store.path),

@@ -41,6 +41,16 @@ def _counts(size: int, entry: OperatorEntry | None) -> Counter[str]:
     return counts + Counter({str(Status.OK): size - len(entry.exceptions)})
 
 
+def _main_reason(entry: OperatorEntry | None) -> str:
+    """Return the most frequent reason; that of a loss before that of a gap."""
+    if entry is None:
+        return ""
+    found = Counter(entry.exceptions.values())
+    lost = {str(Status.FAILED), str(Status.SKIPPED)}
+    _, reason = max(found, key=lambda pair: (pair[0] in lost, found[pair]), default=("", ""))
+    return reason
+
+
 def task_table(store: FCStore) -> pd.DataFrame:
     """Count the samples of every operator and block by what became of them.
 
@@ -54,12 +64,11 @@ def task_table(store: FCStore) -> pd.DataFrame:
     DataFrame
         One row per operator and block: ``spi``, ``family``, ``block``, ``samples``, ``ok``,
         ``partial-nan``, ``failed``, ``skipped``, ``missing``, ``seconds`` in the kernel, and
-        the most frequent ``reason``.
+        the main ``reason``.
     """
     rows = []
     for name, block, size, entry in _entries(store):
         counts = _counts(size, entry)
-        reasons = Counter(why for _, why in entry.exceptions.values()) if entry else Counter()
         rows.append(
             {
                 "spi": name,
@@ -68,7 +77,7 @@ def task_table(store: FCStore) -> pd.DataFrame:
                 "samples": size,
                 **{state: counts[state] for state in _STATES},
                 "seconds": entry.seconds if entry else 0.0,
-                "reason": max(reasons, key=lambda why: reasons[why], default=""),
+                "reason": _main_reason(entry),
             }
         )
     columns = ["spi", "family", "block", "samples", *_STATES, "seconds", "reason"]

@@ -22,7 +22,7 @@ from sclcs.spi.status import OperatorOutcome, Status
 from sclcs.spi.versions import operator_version
 from sclcs.store import create_array, create_group, write_chunk
 
-__all__ = ["add_operators", "create_store", "forget_operators", "write_task"]
+__all__ = ["add_operators", "create_store", "forget_operators", "remove_leftovers", "write_task"]
 
 _SOFTWARE = ("numpy", "scipy", "numba", "zarr")
 
@@ -116,6 +116,7 @@ def _create_operator(layout: StoreLayout, operator: str, current: str) -> None:
             chunks=layout.chunk_shape,
             dimensions=("sample", "source", "target"),
             attributes={"version": current},
+            direct=True,
         )
 
 
@@ -143,6 +144,13 @@ def forget_operators(store: FCStore, operators: Iterable[str]) -> None:
             write_record(path, rest)
     for name in present:
         (layout.array_folder(name) / "zarr.json").unlink()
+
+
+def remove_leftovers(layout: StoreLayout) -> None:
+    """Remove the temporary files of writers that were killed; no other may be at work."""
+    for folder in (MATRICES, TASKS):
+        for partial in (layout.path / folder).glob("*/.*.partial"):
+            partial.unlink(missing_ok=True)
 
 
 def write_task(

@@ -15,7 +15,7 @@ import pandas as pd
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.spi.catalogue import ALIASES, catalogue, operator_facts
 
-__all__ = ["SET_NAMES", "resolve"]
+__all__ = ["SET_NAMES", "find_identifier", "resolve"]
 
 SET_NAMES = ("paper-fast", "all", "panel")
 
@@ -70,6 +70,30 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
     return list(found)
 
 
+def find_identifier(name: str) -> str:
+    """Return the catalogue's identifier of an operator, implemented or not.
+
+    Parameters
+    ----------
+    name : str
+        An identifier, or the paper's alias.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such operator; the message gives the nearest names.
+    """
+    identifier = ALIASES.get(name, name)
+    known = operator_facts()
+    if identifier not in known:
+        raise _unknown(name, [*SET_NAMES, *ALIASES, *known], "operator or set")
+    return identifier
+
+
 def _split(spis: str | Iterable[str]) -> list[str]:
     texts = [spis] if isinstance(spis, str) else list(spis)
     for text in texts:
@@ -92,9 +116,7 @@ def _resolve_one(request: str, table: pd.DataFrame) -> list[str]:
         )
     if any(character in request for character in _GLOB_CHARACTERS):
         return _glob(request, table)
-    identifier = ALIASES.get(request, request)
-    if identifier not in table.index:
-        raise _unknown(request, [*SET_NAMES, *ALIASES, *table.index], "operator or set")
+    identifier = find_identifier(request)
     if not operator_facts()[identifier].implemented:
         raise _not_implemented(identifier, [identifier], table)
     return [identifier]

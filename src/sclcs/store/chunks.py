@@ -2,8 +2,8 @@
 
 zarr's own writer takes several milliseconds per chunk (an event loop, a thread, a read of
 what was there before), which is more than many operators need to compute it. The bytes are
-those that zarr writes for an array made by :func:`sclcs.store.create_array`: a test holds
-the two together.
+those that zarr writes for a `direct` array of :func:`sclcs.store.create_array`: a test
+holds the two together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.core.files import write_bytes
-from sclcs.store.zarr_group import COMPRESSION_LEVEL
+from sclcs.store.zarr_group import DIRECT_COMPRESSION_LEVEL
 
 __all__ = ["chunk_checksum", "chunk_path", "write_chunk"]
 
@@ -24,8 +24,8 @@ _CHECKSUM_BYTES = 4
 
 
 def chunk_path(array_folder: Path, place: Sequence[int]) -> Path:
-    """Return the file of a chunk, as in zarr's default layout ``c/0/0/0``."""
-    return array_folder.joinpath("c", *(str(number) for number in place))
+    """Return the file of a chunk of a direct array, as zarr names it: ``c.0.0.0``."""
+    return array_folder / ".".join(["c", *(str(number) for number in place)])
 
 
 def write_chunk(
@@ -52,10 +52,8 @@ def write_chunk(
 
     whole = np.full(tuple(chunk_shape), np.nan, dtype="<f4")
     whole[tuple(slice(size) for size in values.shape)] = values
-    payload = bytes(Zstd(level=COMPRESSION_LEVEL).encode(whole))
+    payload = bytes(Zstd(level=DIRECT_COMPRESSION_LEVEL).encode(whole))
     checksum = int(google_crc32c.value(payload))
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, payload + checksum.to_bytes(_CHECKSUM_BYTES, "little"))
     return f"{checksum:08x}"
 

@@ -25,6 +25,9 @@ __all__ = ["create_array", "create_group", "open_group", "read_array", "rows_per
 
 CHUNK_BYTES = 2**20
 COMPRESSION_LEVEL = 1
+# Matrices of float32 hardly shrink (by a tenth at level 1) and are computed in no time: here
+# compression is for chunks that hold nothing but NaN.
+DIRECT_COMPRESSION_LEVEL = -5
 _MAKERS = {
     "cohort": "`sclcs cohort import` makes a cohort from other formats",
     "fc-store": "`sclcs compute` makes one in a new folder",
@@ -85,20 +88,28 @@ def create_array(
     chunks: Sequence[int],
     dimensions: Sequence[str],
     attributes: Mapping[str, Any] | None = None,
+    direct: bool = False,
 ) -> zarr.Array[Any]:
-    """Create an array with our compression, checksum and fill value."""
+    """Create an array with our compression, checksum and fill value.
+
+    Chunks of a `direct` array are written by :func:`sclcs.store.write_chunk`: they are
+    compressed quickly, and are files of one folder (``c.0.0.0``) instead of folders of
+    folders (``c/0/0/0``).
+    """
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
     dtype = np.dtype(dtype)
+    level = DIRECT_COMPRESSION_LEVEL if direct else COMPRESSION_LEVEL
     return group.create_array(
         name,
         shape=tuple(shape),
         dtype=dtype,
         chunks=tuple(max(1, c) for c in chunks),
-        compressors=[ZstdCodec(level=COMPRESSION_LEVEL), Crc32cCodec()],
+        compressors=[ZstdCodec(level=level), Crc32cCodec()],
         fill_value=np.nan if dtype.kind == "f" else 0,
         dimension_names=tuple(dimensions),
         attributes=dict(attributes or {}),
+        chunk_key_encoding={"name": "default", "separator": "." if direct else "/"},
     )
 
 

@@ -18,7 +18,7 @@ from sclcs.core.progress import task, track
 from sclcs.spi.engine import DEFAULT_MEMORY
 from sclcs.spi.fc_records import FamilyTask
 from sclcs.spi.fc_store import FCStore
-from sclcs.spi.fc_writer import add_operators, forget_operators
+from sclcs.spi.fc_writer import add_operators, forget_operators, remove_leftovers
 from sclcs.spi.warmup import warm_up
 from sclcs.workflow.compute_plan import ComputePlan, Coreset, plan_compute
 from sclcs.workflow.executors import Executor
@@ -133,6 +133,8 @@ def run_plan(
         _make_room(plan)
     try:
         reports = _compute_missing(plan, _tasks(plan, share), executor)
+        if share is None:
+            remove_leftovers(plan.store.layout)
     finally:
         lock.release()
     return ComputeRun(

@@ -54,7 +54,7 @@ class Share:
             raise InputError(
                 f"Expected a share of the tasks as i/n, for example 3/8, got {text!r}."
             )
-        return cls(int(number), max(1, int(count)))
+        return cls(int(number), int(count))
 
 
 class StoreLock:

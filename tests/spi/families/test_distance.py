@@ -7,6 +7,7 @@ from scipy.spatial import distance as scipy_distance
 from sclcs.spi.families import distance
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # scipy, opposite rows
 @pytest.mark.parametrize("metric", [m.metric for m in distance.MEMBERS.values()])
 @pytest.mark.parametrize("n_times", [2, 3, 41])
 def test_equals_scipy(metric, n_times):

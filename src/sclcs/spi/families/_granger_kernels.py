@@ -1,9 +1,8 @@
 """Compiled loops of the Gaussian transfer entropy.
 
 All variables of a pair use the same observations t = start .. T-2, where `start` is the longer
-span of the two histories. Per `start`, centred delay vectors of all regions are written once as
-rows of a matrix, their covariances are matrix products, and the covariance of each target's
-history is factored once for all its sources.
+span of the two histories. Per `start`, centred delay vectors of all regions are rows of a
+matrix, and the covariance of each target's history is factored once for all its sources.
 """
 
 # ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
@@ -20,64 +19,18 @@ from sclcs.spi.families._jit import kernel
 from sclcs.spi.families._small_linalg import (
     SMALLEST_PIVOT,
     append_if_independent,
+    dot,
     is_positive_definite,
     total,
 )
 
-__all__ = ["transfer_entropies"]
+__all__ = ["blocks", "delay_vectors", "determinants_of", "onto_targets"]
 
 Integers = NDArray[np.int64]
 
 
 @kernel
-def transfer_entropies(
-    x: Array, targets: Integers, sources: Integers, most_targets: int, out: Array
-) -> None:
-    """Write the transfer entropy of every pair.
-
-    Parameters
-    ----------
-    x : array, shape (region, time)
-        Signals.
-    targets, sources : array of int, shape (region, 2)
-        Length and delay of the history of each region in the two roles.
-    most_targets : int
-        How many targets to treat at once (limits the memory for covariances).
-    out : array, shape (region, region)
-        Result, row -> column; the diagonal is left alone.
-    """
-    target_spans = (targets[:, 0] - 1) * targets[:, 1]
-    source_spans = (sources[:, 0] - 1) * sources[:, 1]
-    for start in np.unique(np.append(target_spans, source_spans)):
-        exact = np.flatnonzero(source_spans == start)
-        shorter = np.flatnonzero(source_spans < start)
-        # The sources that set the start come first: shorter targets need only those.
-        chosen = np.append(exact, shorter)
-        vectors, offsets = _delay_vectors(x, start, chosen, sources, False)
-        within = _blocks(vectors, offsets)
-        determinants = _determinants(within, offsets)
-        for role in range(2):
-            here = target_spans == start if role == 0 else target_spans < start
-            n_sources = chosen.size if role == 0 else exact.size
-            if n_sources > 0:
-                group = np.flatnonzero(here)
-                for first in range(0, group.size, most_targets):
-                    _onto_targets(
-                        x,
-                        start,
-                        group[first : first + most_targets],
-                        targets,
-                        chosen[:n_sources],
-                        vectors[: offsets[n_sources]],
-                        offsets,
-                        within,
-                        determinants,
-                        out,
-                    )
-
-
-@kernel
-def _delay_vectors(
+def delay_vectors(
     x: Array, start: int, regions: Integers, shapes: Integers, with_next: bool
 ) -> tuple[Array, Integers]:
     """Return centred delay vectors as rows, scaled so that products are covariances.
@@ -104,7 +57,7 @@ def _delay_vectors(
 
 
 @kernel
-def _blocks(vectors: Array, offsets: Integers) -> Array:
+def blocks(vectors: Array, offsets: Integers) -> Array:
     """Return the covariance of each region's rows, shape (region, row, row)."""
     n_regions = offsets.size - 1
     largest = 0
@@ -112,33 +65,57 @@ def _blocks(vectors: Array, offsets: Integers) -> Array:
         largest = max(largest, offsets[r + 1] - offsets[r])
     out = np.empty((n_regions, largest, largest))
     for r in range(n_regions):
-        rows = vectors[offsets[r] : offsets[r + 1]]
-        out[r, : rows.shape[0], : rows.shape[0]] = np.dot(rows, rows.T)
+        first = offsets[r]
+        for a in range(offsets[r + 1] - first):
+            for b in range(a + 1):
+                out[r, a, b] = dot(vectors[first + a], vectors[first + b])
+                out[r, b, a] = out[r, a, b]
     return out
 
 
 @kernel
-def _onto_targets(
-    x: Array,
-    start: int,
-    group: Integers,
+def onto_targets(
+    own: Array,
+    cross: Array,
     targets: Integers,
+    target_offsets: Integers,
     sources: Integers,
-    vectors: Array,
-    offsets: Integers,
+    source_offsets: Integers,
     within: Array,
     determinants: Array,
     out: Array,
 ) -> None:
-    """Write the transfer entropies of some sources onto some targets, all with one start."""
-    target_vectors, target_offsets = _delay_vectors(x, start, group, targets, True)
-    cross = np.dot(target_vectors, vectors.T)
-    own = _blocks(target_vectors, target_offsets)
-    for g in range(group.size):
+    """Write the transfer entropies of some sources onto some targets, all with one start.
+
+    Parameters
+    ----------
+    own : array, shape (target, value, value)
+        Covariance of each target's history and, last, its next value.
+    cross : array, shape (value of any target, value of any source)
+        Covariance of these with the histories of the sources.
+    targets, sources : array of int
+        Regions.
+    target_offsets, source_offsets : array of int
+        First row or column of each region in `cross`, and the end.
+    within : array, shape (source, value, value)
+        Covariance of each source's history.
+    determinants : array, shape (source,)
+        Determinants of these.
+    out : array, shape (region, region)
+        Result, row -> column; the diagonal is left alone.
+    """
+    for g in range(targets.size):
         rows = cross[target_offsets[g] : target_offsets[g + 1]]
         size = rows.shape[0]
         _onto_target(
-            own[g, :size, :size], rows, group[g], sources, offsets, within, determinants, out
+            own[g, :size, :size],
+            rows,
+            targets[g],
+            sources,
+            source_offsets,
+            within,
+            determinants,
+            out,
         )
 
 
@@ -243,7 +220,7 @@ def _smallest_pivot(factor: Array, size: int) -> float:
 
 
 @kernel
-def _determinants(within: Array, offsets: Integers) -> Array:
+def determinants_of(within: Array, offsets: Integers) -> Array:
     """Return the determinant of each source's history; 0 if it has dependent values."""
     n_sources, longest, _ = within.shape
     out = np.zeros(n_sources)
@@ -324,16 +301,17 @@ def _joint_covariance(
     own: Array, kept: Integers, cross: Array, within: Array, independent: Integers
 ) -> Array:
     """Return the covariance in the order JIDT factors it: source, next, history of target."""
-    count = independent.size
-    # Places in `own`, the next value first.
-    places = np.append(np.array([own.shape[0] - 1]), kept)
-    out = np.empty((count + places.size, count + places.size))
+    count, size = independent.size, kept.size + 1
+    out = np.empty((count + size, count + size))
     for a in range(count):
         for b in range(count):
             out[a, b] = within[independent[a], independent[b]]
-    for a in range(places.size):
+    for a in range(size):
+        # Places in `own`, the next value first.
+        place = kept[a - 1] if a > 0 else own.shape[0] - 1
         for b in range(count):
-            out[count + a, b] = cross[places[a], independent[b]]
+            out[count + a, b] = cross[place, independent[b]]
         for b in range(a + 1):
-            out[count + a, count + b] = own[places[a], places[b]]
+            other = kept[b - 1] if b > 0 else own.shape[0] - 1
+            out[count + a, count + b] = own[place, other]
     return out

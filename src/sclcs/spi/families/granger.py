@@ -16,14 +16,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families._granger_kernels import transfer_entropies
+from sclcs.spi.families import _granger_kernels as kernels
 from sclcs.spi.families._history_search import search_histories
 
 __all__ = ["MEMBERS", "GaussianTransfer", "compute"]
 
 FEWEST_OBSERVATIONS = 2
+
+Shapes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -97,5 +100,38 @@ def _transfer_entropies(signals: Array, parameters: GaussianTransfer, memory_byt
         x = np.ascontiguousarray(signals[sample])
         if parameters.search:
             targets = sources = search_histories(x, longest, parameters.delay)
-        transfer_entropies(x, targets, sources, most_targets, out[sample])
+        _all_pairs(x, targets, sources, most_targets, out[sample])
     return out
+
+
+def _all_pairs(x: Array, targets: Shapes, sources: Shapes, most_targets: int, out: Array) -> None:
+    """Write the transfer entropy of every pair; shapes are (length, delay) per region."""
+    target_spans = (targets[:, 0] - 1) * targets[:, 1]
+    source_spans = (sources[:, 0] - 1) * sources[:, 1]
+    for start in np.union1d(target_spans, source_spans):
+        # The later start of the two histories counts. Sources that set it come first, because
+        # targets with a shorter history need only those.
+        exact = np.flatnonzero(source_spans == start)
+        chosen = np.append(exact, np.flatnonzero(source_spans < start))
+        vectors, offsets = kernels.delay_vectors(x, start, chosen, sources, False)
+        within = kernels.blocks(vectors, offsets)
+        determinants = kernels.determinants_of(within, offsets)
+        for fits, n_sources in (
+            (target_spans == start, chosen.size),
+            (target_spans < start, exact.size),
+        ):
+            group = np.flatnonzero(fits & (n_sources > 0))
+            for first in range(0, group.size, most_targets):
+                some = group[first : first + most_targets]
+                rows, row_offsets = kernels.delay_vectors(x, start, some, targets, True)
+                kernels.onto_targets(
+                    kernels.blocks(rows, row_offsets),
+                    rows @ vectors[: offsets[n_sources]].T,
+                    some,
+                    row_offsets,
+                    chosen[:n_sources],
+                    offsets,
+                    within,
+                    determinants,
+                    out,
+                )

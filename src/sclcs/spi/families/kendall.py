@@ -74,7 +74,7 @@ def _tau_b(rows: Array, memory_bytes: int) -> Array:
         rising, falling = _pack(rows, start, stop, n_pairs // _WORD_BITS + 1)
         _add_scores(rising, falling, n_pairs, score, untied)
     norm = np.sqrt(untied.astype(np.float64))
-    tau: Array = np.clip(score / norm[:, None] / norm[None, :], -1.0, 1.0)
+    tau: Array = np.clip(score / (norm[:, None] * norm[None, :]), -1.0, 1.0)
     return tau
 
 

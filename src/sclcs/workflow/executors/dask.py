@@ -92,7 +92,7 @@ class DaskExecutor:
         threads = sum(self._client.nthreads().values())
         limit = max(FEWEST_IN_FLIGHT, IN_FLIGHT_PER_THREAD * threads)
         in_flight = {self._submit(function, item) for item in islice(waiting, limit)}
-        finished = self._distributed.as_completed(in_flight)
+        finished = self._distributed.as_completed(in_flight, loop=self._client.loop)
         try:
             for future in finished:
                 in_flight.discard(future)
