@@ -49,7 +49,7 @@ def test_random_core_sets_match_the_method(
     paper_cohort, ratio, per_subject, l1_samples, l1_subjects
 ):
     rows = []
-    for draw in range(60):
+    for draw in range(30):
         chosen = np.random.default_rng(draw).permutation(4520)[: int(ratio * 4520)]
         core = CoreSet([f"s{i}" for i in chosen])
         rows.append(balance(paper_cohort, core, labels=["site"]))

@@ -127,6 +127,11 @@ def evaluate(
     """
     if n_jobs < 1:
         raise InputError(f"n_jobs must be a positive number, not {n_jobs}.")
+    if all(question.design.degenerate for question in questions):  # known before any long work
+        blanks = [
+            _blank(question, "undefined", question.design.degenerate) for question in questions
+        ]
+        return [_gather(list(operators), [blank] * len(operators)) for blank in blanks]
     measure = measure or Measure()
     needed = np.unique(np.concatenate([question.design.rows for question in questions]))
 
@@ -200,19 +205,15 @@ def _answer(
     status: str,
     reason: str,
 ) -> _Answer:
-    names = [score.name for score in question.scores]
-    n_draws = 0 if question.draws is None else len(question.draws)
-    point = dict.fromkeys(names, float("nan"))
-    drawn = {name: np.full(n_draws, np.nan) for name in names}
-    if status != "ok" or question.design.degenerate:
-        if status == "ok":
-            status, reason = "undefined", question.design.degenerate
-        return _Answer(point, drawn, 0, status, reason)
+    if status != "ok":
+        return _blank(question, status, reason)
+    if question.design.degenerate:
+        return _blank(question, "undefined", question.design.degenerate)
     places = np.searchsorted(needed, question.design.rows)
     whole = len(places) == len(needed) and bool((places == np.arange(len(needed))).all())
     pairs = OperatorPairs(vectors if whole else vectors.take(places), question.design)
-    for score in question.scores:
-        point[score.name] = float(score.compute(pairs)[0])
+    point = {score.name: float(score.compute(pairs)[0]) for score in question.scores}
+    drawn = {score.name: np.empty(0) for score in question.scores}
     if question.draws is not None:
         redrawn = pairs.drawn(question.draws)
         drawn = {score.name: score.compute(redrawn) for score in question.scores}
@@ -220,6 +221,14 @@ def _answer(
         status = "undefined"
         reason = "no within pair or no between pair is left, or the denominator is zero"
     return _Answer(point, drawn, pairs.n_samples, status, reason)
+
+
+def _blank(question: Question, status: str, reason: str) -> _Answer:
+    """Return the answer of an operator that has no score."""
+    n_draws = 0 if question.draws is None else len(question.draws)
+    names = [score.name for score in question.scores]
+    point = dict.fromkeys(names, float("nan"))
+    return _Answer(point, {name: np.full(n_draws, np.nan) for name in names}, 0, status, reason)
 
 
 def _gather(operators: list[str], answers: Sequence[_Answer]) -> Evaluation:

@@ -196,38 +196,41 @@ def closed_form_moments(vectors: OperatorVectors, design: PairDesign) -> PairMom
     """
     weights = design.weights * vectors.usable
     inside = inside_sums(vectors, design, weights)
-    rooted = _times(vectors.units, np.sqrt(weights))
-    weighted = _times(vectors.units, weights)
-    everything = _all_pairs(weighted, rooted, weights)
-    # Fingerprinting has no within pair across subjects: nothing to add, nothing to subtract.
-    alike = np.zeros(3) if _classes_are_inside_subjects(design) else -inside.same_class.sum(axis=1)
-    if alike.any():
-        for label in np.unique(design.unit_classes):
-            members = np.flatnonzero(design.classes == label)
-            alike += _all_pairs(weighted[members], rooted[members], weights[members])
-    within = alike + inside.within.sum(axis=1)
-    same_subject = inside.same_class.sum(axis=1) + inside.other_class.sum(axis=1)
-    between = everything - same_subject - alike + inside.between.sum(axis=1)
+    same_class, other_class = inside.same_class.sum(axis=1), inside.other_class.sum(axis=1)
+    labels = np.unique(design.unit_classes)
+    if len(labels) == len(design.unit_classes):
+        # Fingerprinting: all pairs of a class lie inside a subject and are summed already.
+        alike, everything = same_class, _class_sums(vectors, weights, [np.arange(len(design))])[1]
+    else:
+        members = [np.flatnonzero(design.classes == label) for label in labels]
+        alike, everything = _class_sums(vectors, weights, members)
+    within = alike - same_class + inside.within.sum(axis=1)
+    between = everything - alike - other_class + inside.between.sum(axis=1)
     return PairMoments(within[:, None], _without_rounding(between[:, None]))
 
 
-def _classes_are_inside_subjects(design: PairDesign) -> bool:
-    classes = design.unit_classes
-    return len(np.unique(classes)) == len(classes)
+def _class_sums(
+    vectors: OperatorVectors, weights: Floats, classes: list[NDArray[np.int64]]
+) -> tuple[Floats, Floats]:
+    """Return count, sum, sum of squares over all ordered pairs of one class, and over all."""
+    counts = np.array([weights[members].sum() for members in classes])
+    weighted, rooted = _times(vectors.units, weights), _times(vectors.units, np.sqrt(weights))
+    sums = [weighted[members].sum(axis=0, dtype=np.float64) for members in classes]
+    grams = [_smaller_gram(rooted[members]) for members in classes]
+    total = np.sum(sums, axis=0)
+    if all(len(members) > rooted.shape[1] for members in classes):
+        gram = np.sum(grams, axis=0)  # of all samples: the sum of those of the classes
+    else:
+        gram = _smaller_gram(rooted)
+    alike = [np.square(counts).sum(), np.square(sums).sum(), sum(map(_sum_of_squares, grams))]
+    everything = [counts.sum() ** 2, total @ total, _sum_of_squares(gram)]
+    return np.array(alike), np.array(everything)
 
 
 def _times(units: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
     if np.all(weights == 1.0):
         return units
     return units * weights[:, None].astype(np.float32)
-
-
-def _all_pairs(
-    weighted: NDArray[np.float32], rooted: NDArray[np.float32], weights: Floats
-) -> Floats:
-    """Return count, sum and sum of squares over all ordered pairs, each sample's own included."""
-    total = weighted.sum(axis=0, dtype=np.float64)
-    return np.array([weights.sum() ** 2, total @ total, _sum_of_squares(_smaller_gram(rooted))])
 
 
 def _smaller_gram(rows: NDArray[np.float32]) -> NDArray[np.float32]:

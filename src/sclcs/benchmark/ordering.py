@@ -74,7 +74,7 @@ def superiority(vectors: OperatorVectors, design: PairDesign, multiplicity: Floa
     kept = (kinds >= 0) & usable[first] & usable[second]
     first, second, kinds = first[kept], second[kept], kinds[kept]
     codes = _rounded(vectors.similarity[first, second])
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes)
     first, second = first[order], second[order]
     auc, rsa = _superiority_kernel(
         codes[order],
@@ -106,11 +106,12 @@ def neighbour_scores(
         Samples without any other sample of their class are left out, as in hyppo.
     """
     codes = _rounded(vectors.similarity)
+    order = np.argsort(codes, axis=1)  # the order inside a tie does not matter
     weights = design.weights * vectors.usable
     discr, ident = _neighbour_kernel(
-        codes,
-        np.argsort(codes, axis=1, kind="stable"),
-        design.pair_kinds,
+        np.take_along_axis(codes, order, axis=1),
+        order,
+        np.take_along_axis(design.pair_kinds, order, axis=1),
         weights,
         design.subjects,
         np.ascontiguousarray(multiplicity, dtype=np.float64),
@@ -184,17 +185,20 @@ def _row_scores(
     kinds: NDArray[np.int8],
     candidates: Floats,
 ) -> tuple[float, float, float]:
-    """Return wins per between weight, the within weight, and whether the nearest is alike."""
+    """Return wins per between weight, the within weight, and whether the nearest is alike.
+
+    Codes and kinds are those of the other samples, the least similar first; `order` says
+    which samples these are.
+    """
     wins = total_within = total_between = nearest = 0.0
     place, n_samples = 0, order.shape[0]
     while place < n_samples:
-        code, alike, unlike = codes[order[place]], 0.0, 0.0
-        while place < n_samples and codes[order[place]] == code:
-            other = order[place]
-            if kinds[other] == 1:
-                alike += candidates[other]
-            elif kinds[other] == 0:
-                unlike += candidates[other]
+        code, alike, unlike = codes[place], 0.0, 0.0
+        while place < n_samples and codes[place] == code:
+            if kinds[place] == 1:
+                alike += candidates[order[place]]
+            elif kinds[place] == 0:
+                unlike += candidates[order[place]]
             place += 1
         wins += alike * (total_between + 0.5 * unlike)
         total_within += alike
@@ -214,28 +218,34 @@ def _neighbour_kernel(  # noqa: PLR0917
     multiplicity: Floats,
     has_partner: NDArray[np.bool_],
 ) -> tuple[Floats, Floats]:
-    n_draws, n_samples = multiplicity.shape[0], codes.shape[0]
+    n_draws = multiplicity.shape[0]
     discr, ident = np.empty(n_draws), np.empty(n_draws)
-    candidates = np.empty(n_samples)
     for draw in range(n_draws):
+        once = weights * has_partner[draw]  # every sample, its subject drawn once
         wins = pairs = hits = seen = 0.0
-        for sample in range(n_samples):
-            if not has_partner[draw, sample]:
-                continue
-            own = subjects[sample]
-            for other in range(n_samples):
-                drawn = 1.0 if subjects[other] == own else multiplicity[draw, subjects[other]]
-                candidates[other] = weights[other] * drawn * has_partner[draw, other]
-            rate, alike, nearest = _row_scores(
-                codes[sample], order[sample], kinds[sample], candidates
-            )
-            if not np.isfinite(rate):
-                continue  # nothing of another class to compare with
-            own_weight = weights[sample] * multiplicity[draw, own]
-            wins += own_weight * rate
-            pairs += own_weight * alike
-            hits += own_weight * nearest
-            seen += own_weight
+        candidates = once * multiplicity[draw][subjects]  # as often as the subject was drawn
+        first = 0
+        while first < len(subjects):  # samples are sorted by subject
+            last = first
+            while last < len(subjects) and subjects[last] == subjects[first]:
+                last += 1
+            # Seen from one copy of a subject, there is one copy of each of its samples.
+            candidates[first:last] = once[first:last]
+            times = multiplicity[draw, subjects[first]]
+            for sample in range(first, last):
+                if once[sample] * times == 0:
+                    continue
+                rate, alike, nearest = _row_scores(
+                    codes[sample], order[sample], kinds[sample], candidates
+                )
+                if np.isfinite(rate):  # otherwise nothing of another class is there
+                    own_weight = weights[sample] * times
+                    wins += own_weight * rate
+                    pairs += own_weight * alike
+                    hits += own_weight * nearest
+                    seen += own_weight
+            candidates[first:last] = once[first:last] * times
+            first = last
         discr[draw] = wins / pairs if pairs > 0 else np.nan
         ident[draw] = hits / seen if seen > 0 else np.nan
     return discr, ident

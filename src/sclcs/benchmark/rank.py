@@ -120,18 +120,13 @@ def rank(
     question = Question(design, (chosen_score,), draws)
     (evaluation,) = evaluate(matrices, operators, [question], measure, n_jobs=n_jobs)
     facts = {
-        "task": chosen_task.facts(),
-        "score": chosen_score.name,
         "measure": asdict(measure),
         "bootstrap": {"draws": bootstrap, "confidence": confidence, "of": "subjects"},
         "seed": seed,
         "cohort_fingerprint": fingerprint or matrices.fingerprint,
-        "samples": len(design),
-        "subjects": design.n_subjects,
-        "unlabelled_samples": design.n_unlabelled,
-        "versions": versions(),
     }
     table = ranking_table(evaluation, chosen_score.name, confidence, similarity == "spearman")
+    facts = _design_facts(design, chosen_score) | facts
     return Ranking(
         table, chosen_task.name, chosen_score.name, _coreset_facts(coreset, design), facts
     )
@@ -144,6 +139,17 @@ def _check_numbers(bootstrap: int, confidence: float) -> None:
         raise InputError(
             f"confidence must lie between 0 and 1, for example 0.95, not {confidence}."
         )
+
+
+def _design_facts(design: PairDesign, score: Score) -> dict[str, Any]:
+    return {
+        "task": design.task.facts(),
+        "score": score.name,
+        "samples": len(design),
+        "subjects": design.n_subjects,
+        "unlabelled_samples": design.n_unlabelled,
+        "versions": versions(),
+    }
 
 
 def _coreset_facts(coreset: CoreSet | None, design: PairDesign) -> dict[str, Any] | None:

@@ -72,10 +72,9 @@ def share_scores(scores: Floats, groups: Sequence[str]) -> Floats:
     """
     shared = np.array(scores, dtype=np.float64)
     names = np.asarray(groups, dtype=object)
+    scored = np.isfinite(shared).reshape(len(names), -1).any(axis=1)
     for name in dict.fromkeys(group for group in groups if group):
-        members = np.flatnonzero(
-            (names == name) & np.isfinite(shared).reshape(len(names), -1).all(axis=1)
-        )
+        members = np.flatnonzero((names == name) & scored)
         if len(members) < 2:
             continue
         values = shared[members]

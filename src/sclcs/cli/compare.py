@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import isinf
 from pathlib import Path
 from typing import Annotated
 
@@ -95,7 +96,9 @@ def balance(
 
         save_figure(draw_balance(found), plot)
     if json:
-        infinite = [name for name, value in found.items() if value in {float("inf"), -float("inf")}]
+        infinite = [
+            name for name, value in found.items() if isinstance(value, float) and isinf(value)
+        ]
         print_json(plain(found | {"infinite": infinite}))
         return
     rows = [

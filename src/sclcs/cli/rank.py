@@ -129,8 +129,12 @@ def _draw(ranking: Ranking, path: Path) -> None:
 
 
 def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> None:
+    from sclcs.benchmark.scores import SCORES
     from sclcs.core.provenance import plain
 
+    warning = SCORES[ranking.score].warning
+    if warning:
+        typer.echo(f"Note: the score {ranking.score} {warning}.", err=True)
     if as_json:
         rows = plain(ranking.table.to_dict(orient="records"))
         facts = {"ranking": str(out), "plot": None if plot is None else str(plot)}

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.table import class_columns
-from sclcs.core.errors import InputError
-from sclcs.core.files import explain_write_errors
 from sclcs.core.seeds import generator
+from sclcs.report.style import BLUE, INK, MUTED, ORANGE, check_format, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,19 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["draw_cohort", "save_cohort_figure"]
 
 MAX_SUBJECTS = 100  # enough for a histogram; a 50 GB cohort must not be read for a picture
-INK, MUTED, BLUE, ORANGE = "#1b1f24", "#6b7280", "#2563a8", "#d97706"
-FORMATS = {".png", ".svg", ".pdf"}
 
 
 def save_cohort_figure(cohort: Cohort, path: str | os.PathLike[str]) -> Path:
     """Draw a cohort and save the picture (.png, .svg or .pdf)."""
-    path = Path(path)
-    if path.suffix not in FORMATS:
-        raise InputError(f"A picture is saved as {', '.join(sorted(FORMATS))}, got {path.name!r}.")
-    figure = draw_cohort(cohort)
-    with explain_write_errors(path):
-        figure.savefig(path, dpi=150)
-    return path
+    check_format(path)
+    return save_figure(draw_cohort(cohort), path)
 
 
 def draw_cohort(cohort: Cohort) -> Figure:

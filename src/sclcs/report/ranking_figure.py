@@ -132,10 +132,7 @@ def draw_rank_rank(reference: Ranking, other: Ranking) -> Figure:
     best = both.nsmallest(LABELLED, "rank")
     axes.plot(best["rank"], best["rank_other"], "o", color=ORANGE, markersize=6)
     _name_points(axes, best, last)
-    axes.set_xlim(0, last)
-    axes.set_ylim(last, 0)
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
+    _best_in_the_corner(axes, last)
     finish(axes, "", f"rank on {_where(reference)}", f"rank on {_where(other)}")
     axes.spines[["top"]].set_visible(True)
     axes.spines[["bottom"]].set_visible(False)
@@ -146,6 +143,14 @@ def draw_rank_rank(reference: Ranking, other: Ranking) -> Figure:
         color=MUTED,
     )
     return figure
+
+
+def _best_in_the_corner(axes: Axes, last: float) -> None:
+    """Put rank 1 of both rankings into the upper left corner, as in a table."""
+    axes.set_xlim(0, last)
+    axes.set_ylim(last, 0)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
 
 
 def _arms(table: pd.DataFrame, name: str, suffix: str) -> Any:  # noqa: ANN401

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "FAINT", "FORMATS", "INK", "MUTED", "ORANGE", "finish", "save_figure", "shorten"]
+__all__ = [
+    "BLUE",
+    "FAINT",
+    "FORMATS",
+    "INK",
+    "MUTED",
+    "ORANGE",
+    "check_format",
+    "finish",
+    "save_figure",
+    "shorten",
+]
 
 # Blue and orange differ for every kind of colour blindness, and in grey.
 INK, MUTED, FAINT, BLUE, ORANGE = "#1b1f24", "#6b7280", "#e5e7eb", "#2563a8", "#d97706"
