@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.scans import Scan, Scans
     from sclcs.cohort.simulation import simulate_cohort
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Cohort", "Scan", "Scans", "__version__", "simulate_cohort"]
+__all__ = ["Cohort", "CoreSet", "Scan", "Scans", "__version__", "simulate_cohort"]
 
 _HOMES = {
     "Cohort": "sclcs.cohort.cohort",
+    "CoreSet": "sclcs.cohort.coreset",
     "Scan": "sclcs.cohort.scans",
     "Scans": "sclcs.cohort.scans",
     "simulate_cohort": "sclcs.cohort.simulation",

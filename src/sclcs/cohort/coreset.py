@@ -1,0 +1,270 @@
+"""The core-set: which samples of a cohort to keep, in what order, and why."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
+from sclcs.core.files import refuse_existing, require_existing, write_text
+from sclcs.core.provenance import read_sidecar, sidecar_path, versions, write_sidecar
+
+if TYPE_CHECKING:
+    from sclcs.cohort.cohort import Cohort
+
+__all__ = ["CoreSet"]
+
+KIND = "core-set"
+COLUMNS = ("sample_id", "subject", "score", "weight")
+
+
+@dataclass(frozen=True, eq=False)
+class CoreSet:
+    """Samples chosen from a cohort.
+
+    Parameters
+    ----------
+    sample_ids : sequence of str
+        The chosen samples, best first where the method has an order. Unique, not empty.
+    method : str
+        Name of the selection method.
+    parameters : mapping, optional
+        Everything the method was given. JSON values only.
+    seed : int, optional
+        Seed of the draw, if there was one.
+    score : sequence of float, optional
+        The method's score of each chosen sample.
+    weight : sequence of float, optional
+        How many samples of the cohort each chosen one stands for; positive. None means
+        that all count the same.
+    subjects : sequence of str, optional
+        The subject of each sample, kept so that ``core.csv`` can be read by a person.
+    fingerprint : str, optional
+        :attr:`Cohort.fingerprint` of the cohort the samples were chosen from.
+
+    Examples
+    --------
+    >>> core = CoreSet(["s3", "s1"], method="random", seed=0)
+    >>> len(core)
+    2
+    """
+
+    sample_ids: Sequence[str]
+    method: str = "given"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    score: Sequence[float] | NDArray[np.float64] | None = None
+    weight: Sequence[float] | NDArray[np.float64] | None = None
+    subjects: Sequence[str] | None = None
+    fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        ids = [str(name) for name in self.sample_ids]
+        object.__setattr__(self, "sample_ids", ids)
+        object.__setattr__(self, "parameters", dict(self.parameters))
+        _check_ids(ids)
+        object.__setattr__(self, "score", _numbers(self.score, len(ids), "score"))
+        object.__setattr__(self, "weight", _numbers(self.weight, len(ids), "weight"))
+        if self.weight is not None:
+            _check_weights(np.asarray(self.weight), ids)
+        if self.subjects is not None and len(self.subjects) != len(ids):
+            raise InputError(f"{len(ids)} samples need as many subjects, not {len(self.subjects)}.")
+
+    def __len__(self) -> int:
+        return len(self.sample_ids)
+
+    def __repr__(self) -> str:
+        weighted = ", weighted" if self.weight is not None else ""
+        return f"CoreSet({len(self)} samples, method {self.method!r}{weighted})"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The columns of ``core.csv``: sample_id, subject, score, weight."""
+        blank = np.full(len(self), np.nan)
+        subjects = [None] * len(self) if self.subjects is None else list(self.subjects)
+        return pd.DataFrame(
+            {
+                "sample_id": self.sample_ids,
+                "subject": subjects,
+                "score": blank if self.score is None else self.score,
+                "weight": np.ones(len(self)) if self.weight is None else self.weight,
+            }
+        )
+
+    def rows(self, known: Iterable[str]) -> NDArray[np.int64]:
+        """Return the row numbers of the samples among the known ids.
+
+        Parameters
+        ----------
+        known : iterable of str
+            The sample ids of a cohort or FC store, in order.
+
+        Returns
+        -------
+        array of int
+            One row number per sample of the core-set, in its order.
+
+        Raises
+        ------
+        UnknownNameError
+            If a sample is not known; the message names it.
+        """
+        names = pd.Index(np.array(list(known), dtype=object))
+        places = names.get_indexer(pd.Index(np.array(self.sample_ids, dtype=object)))
+        unknown = [name for name, row in zip(self.sample_ids, places, strict=True) if row < 0]
+        if unknown:
+            raise UnknownNameError(
+                f"Every sample of the core-set must be in the cohort, but {len(unknown)} of "
+                f"{len(self)} are not: {name_first(unknown)}; was it chosen from another cohort?"
+            )
+        return np.asarray(places, dtype=np.int64)
+
+    def bound_to(self, cohort: Cohort) -> CoreSet:
+        """Return the core-set with the subjects and the fingerprint of its cohort filled in."""
+        rows = self.rows(cohort.sample_ids)
+        return CoreSet(
+            self.sample_ids,
+            self.method,
+            self.parameters,
+            self.seed,
+            self.score,
+            self.weight,
+            [str(subject) for subject in cohort.samples["subject"].iloc[rows]],
+            cohort.fingerprint,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write ``core.csv`` and its JSON sidecar; :meth:`open` reads them back.
+
+        Parameters
+        ----------
+        path : path-like
+            A CSV file that does not exist yet; the sidecar is beside it, ending in ``.json``.
+
+        Returns
+        -------
+        Path
+            The CSV file.
+        """
+        path = refuse_existing(path)
+        refuse_existing(sidecar_path(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_sidecar(
+            path,
+            KIND,
+            {
+                "method": self.method,
+                "parameters": self.parameters,
+                "seed": self.seed,
+                "samples": len(self),
+                "scored": self.score is not None,
+                "weighted": self.weight is not None,
+                "cohort_fingerprint": self.fingerprint,
+                "versions": versions(),
+            },
+        )
+        return write_text(path, _to_csv(self.table))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> CoreSet:
+        """Read a core-set written by :meth:`save`, or any CSV with a column ``sample_id``."""
+        path = require_existing(path, "core-set (a CSV file)")
+        facts = read_sidecar(path, KIND) or {}
+        columns = _from_csv(path)
+        return cls(
+            columns["sample_id"],
+            method=str(facts.get("method", "given")),
+            parameters=facts.get("parameters", {}),
+            seed=facts.get("seed"),
+            score=_optional(path, columns, "score", bool(facts.get("scored", True))),
+            weight=_optional(path, columns, "weight", bool(facts.get("weighted", True))),
+            subjects=columns.get("subject"),
+            fingerprint=facts.get("cohort_fingerprint"),
+        )
+
+
+def _check_ids(ids: list[str]) -> None:
+    if not ids:
+        raise InputError("A core-set needs at least one sample, but it is empty.")
+    repeated = pd.Index(ids)[pd.Index(ids).duplicated()].unique()
+    if len(repeated):
+        raise InputError(
+            f"The samples of a core-set must be unique, but these are repeated: "
+            f"{name_first(repeated)}; use weights to count a sample more than once."
+        )
+
+
+def _numbers(
+    values: Sequence[float] | NDArray[np.float64] | None, expected: int, name: str
+) -> NDArray[np.float64] | None:
+    if values is None:
+        return None
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (expected,):
+        raise InputError(
+            f"{expected} samples need as many values of {name}, got shape {numbers.shape}."
+        )
+    return numbers
+
+
+def _check_weights(weights: NDArray[np.float64], ids: Sequence[str]) -> None:
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if len(bad):
+        offenders = name_first(f"{ids[i]} ({weights[i]:g})" for i in bad)
+        raise InputError(
+            f"Weights must be finite and positive, but found {offenders}; "
+            "leave samples without weight out of the core-set."
+        )
+
+
+def _to_csv(table: pd.DataFrame) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for name, subject, score, weight in table.itertuples(index=False):
+        value = "" if np.isnan(score) else repr(float(score))
+        writer.writerow([name, "" if subject is None else subject, value, repr(float(weight))])
+    return out.getvalue()
+
+
+def _from_csv(path: Path) -> dict[str, list[str]]:
+    try:
+        rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+        header = rows[0] if rows else []
+        columns = {
+            name.strip(): [row[place] for row in rows[1:] if row]
+            for place, name in enumerate(header)
+        }
+    except (UnicodeDecodeError, csv.Error, IndexError) as error:
+        raise UnreadableFileError(
+            f"Expected a core-set (CSV with the columns {', '.join(COLUMNS)}) at {path}, but it "
+            f"cannot be read as CSV ({error})."
+        ) from error
+    if "sample_id" not in columns:
+        raise UnreadableFileError(
+            f"A core-set needs the column sample_id, but {path} has {name_first(columns, 10)}."
+        )
+    return columns
+
+
+def _optional(
+    path: Path, columns: Mapping[str, list[str]], name: str, present: bool
+) -> list[float] | None:
+    cells = columns.get(name)
+    if not present or cells is None or not any(cells):
+        return None
+    try:
+        return [float(cell) if cell else float("nan") for cell in cells]
+    except ValueError as error:
+        raise UnreadableFileError(f"The column {name} of {path} must hold numbers: {error}.") from (
+            error
+        )

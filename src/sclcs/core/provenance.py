@@ -1,0 +1,69 @@
+"""Facts that go into the JSON sidecar of every result."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sclcs.core.errors import UnreadableFileError
+from sclcs.core.files import write_json
+
+__all__ = ["plain", "read_sidecar", "sidecar_path", "versions", "write_sidecar"]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that decide the numbers."""
+    from importlib.metadata import version
+
+    import sclcs
+
+    return {"sclcs": sclcs.__version__} | {
+        name: version(name) for name in ("numpy", "scipy", "pandas")
+    }
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Turn a value into one that JSON can hold: NaN and infinities become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def sidecar_path(path: str | os.PathLike[str]) -> Path:
+    """Return where the sidecar of a table is: ``core.csv`` has ``core.json`` beside it."""
+    return Path(path).with_suffix(".json")
+
+
+def write_sidecar(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any]) -> Path:
+    """Write the sidecar of a table."""
+    return write_json(sidecar_path(path), plain({"sclcs_kind": kind, **content}))
+
+
+def read_sidecar(path: str | os.PathLike[str], kind: str) -> dict[str, Any] | None:
+    """Read the sidecar of a table; None if there is none."""
+    place = sidecar_path(path)
+    if not place.exists():
+        return None
+    try:
+        content = json.loads(place.read_text(encoding="utf-8"))
+        found = content.pop("sclcs_kind")
+    except (ValueError, KeyError, AttributeError) as error:
+        raise UnreadableFileError(
+            f"Expected the JSON sidecar of a {kind} at {place}, but it cannot be read ({error}); "
+            f"remove it or write {path} again."
+        ) from error
+    if found != kind:
+        raise UnreadableFileError(
+            f"Expected a {kind} at {path}, but its sidecar says it is a {found}; check the path."
+        )
+    return dict(content)

@@ -1,0 +1,186 @@
+"""What a training leaves: scores, the table of epochs, weights at some epochs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.core.errors import InputError, UnreadableFileError, name_first
+from sclcs.core.files import atomic_directory, require_existing, write_json, write_text
+from sclcs.core.provenance import plain
+from sclcs.encoder.settings import EncoderSettings
+
+__all__ = ["EncoderRun"]
+
+KIND = "encoder-run"
+SCORES, EPOCHS, FACTS, WEIGHTS, CURVES = (
+    "scores.csv",
+    "epochs.csv",
+    "run.json",
+    "weights.npz",
+    "curves.npz",
+)
+Weights = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderRun:
+    """A trained encoder's scores and how they came about.
+
+    Parameters
+    ----------
+    sample_ids : sequence of str
+        All samples of the cohort, in its order.
+    scores : array of float
+        Structural perturbation score of each sample; infinite for a sample that was drawn
+        fewer than twice with ``tracking="logged"``.
+    history : DataFrame
+        One row per epoch: loss, alignment, uniformity, perturbation (mean over samples),
+        head_0, head_1, ...
+    settings : EncoderSettings
+        Of the training.
+    seed : int
+        Of the training.
+    fingerprint : str
+        Of the cohort.
+    snapshots : mapping from epoch to weights
+        Weights at some epochs, from which maps can be drawn again.
+    curves : array, shape (sample, epoch), optional
+        Perturbation of each sample at each epoch, if asked for.
+    facts : mapping
+        Device, threads, seconds, versions.
+    """
+
+    sample_ids: Sequence[str]
+    scores: NDArray[np.float64]
+    history: pd.DataFrame
+    settings: EncoderSettings
+    seed: int
+    fingerprint: str
+    snapshots: Mapping[int, Weights] = field(default_factory=dict)
+    curves: NDArray[np.float32] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"EncoderRun({len(self.sample_ids)} samples, {self.settings.epochs} epochs, "
+            f"seed {self.seed})"
+        )
+
+    def maps(self, cohort: Cohort, sample_ids: Sequence[str], epoch: int) -> NDArray[np.float32]:
+        """Compute attention maps with the weights of an epoch.
+
+        Parameters
+        ----------
+        cohort : Cohort
+            Where the signals are.
+        sample_ids : sequence of str
+            Which samples.
+        epoch : int
+            One of the epochs of `snapshots`; 0 is the untrained model.
+
+        Returns
+        -------
+        array, shape (sample, region, region)
+        """
+        from sclcs.encoder.replay import maps_of
+
+        if epoch not in self.snapshots:
+            raise InputError(
+                f"Weights were kept at the epochs {name_first(sorted(self.snapshots), 30)}, "
+                f"not at {epoch}."
+            )
+        weights = self.snapshots[epoch]
+        return maps_of(cohort.take(list(sample_ids)), self.settings, weights)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run as a folder of CSV, JSON and npz; :meth:`open` reads it back.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that does not exist yet.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        with atomic_directory(path) as folder:
+            facts = {
+                "sclcs_kind": KIND,
+                "settings": self.settings.to_dict(),
+                "seed": self.seed,
+                "cohort_fingerprint": self.fingerprint,
+                "facts": dict(self.facts),
+            }
+            write_json(folder / FACTS, plain(facts))
+            scores = pd.DataFrame({"sample_id": list(self.sample_ids), "sps": self.scores})
+            write_text(folder / SCORES, _csv(scores))
+            write_text(folder / EPOCHS, _csv(self.history))
+            arrays = {
+                f"{epoch}/{name}": array
+                for epoch, weights in self.snapshots.items()
+                for name, array in weights.items()
+            }
+            np.savez(folder / WEIGHTS, **arrays)  # type: ignore[arg-type]
+            if self.curves is not None:
+                np.savez_compressed(folder / CURVES, curves=self.curves)
+        return Path(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> EncoderRun:
+        """Read a run written by :meth:`save`."""
+        folder = require_existing(path, "folder of an encoder run")
+        try:
+            facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+            scores = pd.read_csv(
+                folder / SCORES,
+                dtype={"sample_id": str},
+                keep_default_na=False,
+                na_values={"sps": [""]},
+                float_precision="round_trip",
+            )
+            history = pd.read_csv(folder / EPOCHS, float_precision="round_trip")
+            curves = None
+            if (folder / CURVES).exists():
+                with np.load(folder / CURVES, allow_pickle=False) as stored:
+                    curves = stored["curves"]
+            return cls(
+                sample_ids=scores["sample_id"].tolist(),
+                scores=scores["sps"].to_numpy(dtype=np.float64),
+                history=history,
+                settings=EncoderSettings().change(facts["settings"]),
+                seed=int(facts["seed"]),
+                fingerprint=str(facts["cohort_fingerprint"]),
+                snapshots=_read_weights(folder / WEIGHTS),
+                curves=curves,
+                facts=facts["facts"],
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise UnreadableFileError(
+                f"Expected an encoder run at {folder}, but it is incomplete or damaged ({error}); "
+                "remove it and train again."
+            ) from error
+
+
+def _csv(table: pd.DataFrame) -> str:
+    return str(table.to_csv(index=False, lineterminator="\r\n"))
+
+
+def _read_weights(path: Path) -> dict[int, Weights]:
+    snapshots: dict[int, Weights] = {}
+    with np.load(path, allow_pickle=False) as stored:
+        for key in stored.files:
+            epoch, _, name = key.partition("/")
+            snapshots.setdefault(int(epoch), {})[name] = stored[key]
+    return snapshots

@@ -1,0 +1,141 @@
+"""Density-balanced sampling: spread a core-set over the range of any score.
+
+Samples with the worst scores are filtered out; from the rest, samples whose score is
+common are drawn less often than samples whose score is rare.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sclcs.core.errors import InputError
+
+__all__ = ["StablePool", "draw_balanced", "stable_pool"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class StablePool:
+    """The samples that may be drawn, and how likely each is.
+
+    Parameters
+    ----------
+    rows : array of int
+        Row numbers of the samples in the pool.
+    threshold : float
+        Largest score in the pool's range.
+    density : array of float
+        Estimated density of the scores at each sample of the pool; all one if the scores do
+        not vary.
+    weights : array of float
+        Probability of each sample at the first draw.
+    """
+
+    rows: Integers
+    threshold: float
+    density: Floats
+    weights: Floats
+
+
+def stable_pool(
+    scores: ArrayLike,
+    *,
+    beta: float = 0.05,
+    bw_method: str | float = "scott",
+    bw_adjust: float = 1.0,
+    epsilon: float = 1e-8,
+) -> StablePool:
+    """Filter out the highest scores and weigh the rest by the inverse density of scores.
+
+    Parameters
+    ----------
+    scores : array-like of float
+        One per sample; low ones are kept. Non-finite ones are never in the pool.
+    beta : float
+        Share of samples to filter out, in [0, 1).
+    bw_method : {"scott", "silverman"} or float
+        Bandwidth of the kernel density estimate, as in :class:`scipy.stats.gaussian_kde`.
+    bw_adjust : float
+        Multiplies the bandwidth.
+    epsilon : float
+        Added to the density before it is inverted.
+
+    Returns
+    -------
+    StablePool
+
+    Examples
+    --------
+    >>> pool = stable_pool([0.0, 0.1, 0.1, 0.1, 5.0], beta=0.2)
+    >>> pool.rows.tolist()
+    [0, 1, 2, 3]
+    >>> bool(pool.weights[0] > pool.weights[1])
+    True
+    """
+    if not 0 <= beta < 1:
+        raise InputError(f"Expected beta (the share filtered out) in [0, 1), got {beta}.")
+    if bw_adjust <= 0 or epsilon < 0:
+        raise InputError(
+            f"Expected bw_adjust above 0 and epsilon of at least 0, got {bw_adjust}, {epsilon}."
+        )
+    values = np.asarray(scores, dtype=np.float64)
+    finite = np.flatnonzero(np.isfinite(values))
+    if not len(finite):
+        raise InputError(f"No sample has a finite score (of {len(values)}); train longer.")
+    threshold = float(np.quantile(values[finite], 1 - beta))
+    rows = finite[values[finite] <= threshold]
+    density = _density(values[rows], bw_method, bw_adjust)
+    weights = 1 / (density + epsilon)
+    return StablePool(rows, threshold, density, weights / weights.sum())
+
+
+def _density(values: Floats, bw_method: str | float, bw_adjust: float) -> Floats:
+    if len(values) < 2 or np.ptp(values) == 0:
+        return np.ones(len(values))  # the estimate is not defined; all are equally common
+    from scipy.stats import gaussian_kde
+
+    try:
+        # Units of the standard deviation: scores may be of order 1e-9.
+        scaled = (values - values.mean()) / values.std(ddof=1)
+        estimate = gaussian_kde(scaled, bw_method=bw_method)  # type: ignore[arg-type]
+        estimate.set_bandwidth(estimate.factor * bw_adjust)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"Expected bw_method to be scott, silverman or a number, got {bw_method!r} ({error})."
+        ) from error
+    density: Floats = np.asarray(estimate(scaled), dtype=np.float64) / values.std(ddof=1)
+    return density
+
+
+def draw_balanced(pool: StablePool, size: int, rng: np.random.Generator) -> Integers:
+    """Draw samples one after the other, each in proportion to its weight among those left.
+
+    Every sample gets an exponential clock that runs at the speed of its weight; the first
+    `size` clocks to ring are exactly such a draw.
+
+    Parameters
+    ----------
+    pool : StablePool
+        What to draw from.
+    size : int
+        How many samples, at most the size of the pool.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    array of int
+        Row numbers in the order of the draw; unique.
+    """
+    if size > len(pool.rows):
+        raise InputError(
+            f"The core-set needs {size} samples, but only {len(pool.rows)} are in the stable pool; "
+            "lower the ratio or beta."
+        )
+    rings = rng.exponential(size=len(pool.rows)) / pool.weights
+    return pool.rows[np.argsort(rings, kind="stable")[:size]]
