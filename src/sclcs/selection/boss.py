@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.encoder.classifier.run import ClassifierRun
-from sclcs.selection.classifier_training import TRAINING, TRAINING_HELP, run_facts, train
+from sclcs.selection.classifier_training import (
+    TRAINING,
+    TRAINING_HELP,
+    run_facts,
+    settings_of,
+    train,
+)
 from sclcs.selection.dynamics import margins
 from sclcs.selection.dynamics_scores import area_under_margin, early_error, fitting_epochs
 from sclcs.selection.facility_location import lazy_greedy
@@ -102,7 +108,10 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
     shape = _checked_shape(parameters)
     share = hardest_share(parameters["cutoff"], size, len(cohort))
     used = fitting_epochs(
-        parameters["error_epochs"], USUAL_ERROR_EPOCHS, parameters["epochs"], "error_epochs"
+        parameters["error_epochs"],
+        USUAL_ERROR_EPOCHS,
+        settings_of(parameters).epochs,
+        "error_epochs",
     )
     run = train(cohort, seed, parameters)
     easiness = area_under_margin(margins(run, parameters["aum_on"]))

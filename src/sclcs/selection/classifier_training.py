@@ -13,7 +13,7 @@ from sclcs.encoder.classifier.cache import trained_classifier
 from sclcs.encoder.classifier.run import ClassifierRun
 from sclcs.encoder.classifier.settings import ClassifierSettings
 
-__all__ = ["TRAINING", "TRAINING_HELP", "run_facts", "train", "train_runs"]
+__all__ = ["TRAINING", "TRAINING_HELP", "run_facts", "settings_of", "train", "train_runs"]
 
 #: Parameters of every method that trains the classifier.
 TRAINING: dict[str, Any] = {
@@ -42,6 +42,12 @@ TRAINING_HELP = {
 }
 
 
+def settings_of(parameters: Mapping[str, Any], **extra: Any) -> ClassifierSettings:  # noqa: ANN401
+    """Return the settings of the classifier among a method's parameters, checked."""
+    names = [field.name for field in fields(ClassifierSettings) if field.name in parameters]
+    return ClassifierSettings(**{name: parameters[name] for name in names}, **extra)
+
+
 def train(cohort: Cohort, seed: int, parameters: Mapping[str, Any], **extra: Any) -> ClassifierRun:  # noqa: ANN401
     """Train the classifier (or take it from the cache) as a method's parameters say.
 
@@ -60,12 +66,10 @@ def train(cohort: Cohort, seed: int, parameters: Mapping[str, Any], **extra: Any
     -------
     ClassifierRun
     """
-    names = [field.name for field in fields(ClassifierSettings) if field.name in parameters]
-    settings = ClassifierSettings(**{name: parameters[name] for name in names}, **extra)
     train_seed = parameters["train_seed"]
     return trained_classifier(
         cohort,
-        settings,
+        settings_of(parameters, **extra),
         seed=seed if train_seed is None else train_seed,
         device=parameters["device"],
         cache=parameters["cache"],

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.encoder.classifier.run import ClassifierRun
-from sclcs.selection.classifier_training import TRAINING, TRAINING_HELP, run_facts, train_runs
+from sclcs.selection.classifier_training import (
+    TRAINING,
+    TRAINING_HELP,
+    run_facts,
+    settings_of,
+    train_runs,
+)
 from sclcs.selection.dynamics_scores import (
     area_under_margin,
     early_error,
@@ -56,12 +62,12 @@ def _entropy(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: A
 
 def _el2n(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
     asked, checkpoint = parameters["el2n_epochs"], parameters["checkpoint_epoch"]
-    epochs = parameters["epochs"]
+    epochs = settings_of(parameters).epochs
     used = fitting_epochs(asked, USUAL_EL2N_EPOCHS, epochs, "el2n_epochs")
-    if checkpoint is not None and not 0 <= checkpoint < epochs:
+    if checkpoint is not None and checkpoint not in range(epochs):
         raise InputError(
             f"Expected checkpoint_epoch from 0 to {epochs - 1} (of {epochs} epochs), "
-            f"got {checkpoint}."
+            f"got {checkpoint!r}."
         )
     runs = train_runs(cohort, seed, parameters)
     if checkpoint is None:
@@ -83,7 +89,7 @@ def _aum(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN40
 
 
 def _eva(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
-    windows, scaled = fitting_windows(parameters["eva_windows"], parameters["epochs"])
+    windows, scaled = fitting_windows(parameters["eva_windows"], settings_of(parameters).epochs)
     vector = parameters["eva_vector"]
     runs = train_runs(cohort, seed, parameters, variance_windows=windows if vector else ())
     parts = [_eva_of(run, windows, parameters) for run in runs]

@@ -136,7 +136,7 @@ class ClassifierRun:
             return cls(
                 names,
                 **arrays,
-                history=pd.read_csv(folder / EPOCHS, float_precision="round_trip"),
+                history=_read_history(folder / EPOCHS),
                 settings=ClassifierSettings().change(facts["settings"]),
                 seed=int(facts["seed"]),
                 fingerprint=str(facts["cohort_fingerprint"]),
@@ -147,3 +147,8 @@ class ClassifierRun:
                 f"Expected a classifier run at {folder}, but it is incomplete or damaged "
                 f"({error}); remove it and train again."
             ) from error
+
+
+def _read_history(path: Path) -> pd.DataFrame:
+    # As text first: only then is every digit of a number kept in all versions of pandas.
+    return pd.read_csv(path, dtype=str).astype(np.float64).astype({"epoch": np.int64})
