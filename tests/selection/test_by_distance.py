@@ -52,6 +52,13 @@ def test_large_clusters_give_more_with_fewer_clusters(small_cohort):
         select(small_cohort, "kmeans", 0.1, clusters=8)
 
 
+def test_many_clusters_are_found_in_batches(small_cohort, monkeypatch):
+    monkeypatch.setattr("sclcs.selection.clusters.LARGEST_EXACT", 5)
+    core = select(small_cohort, "kmeans", 0.3)
+    assert len(set(core.sample_ids)) == 21
+    assert select(small_cohort, "kmeans", 0.3).sample_ids == core.sample_ids
+
+
 def test_kmeans_with_identical_samples(small_cohort):
     from sclcs import Cohort
 

@@ -170,3 +170,48 @@ def test_a_task_that_cannot_be_learned_is_named(method, small_cohort):
         choose(small_cohort, method, task="colour")
     with pytest.raises(InputError, match="measurements"):
         choose(small_cohort, method, task="motion")
+
+
+WRONG = {
+    "forgetting": {"never_learned": "maybe", "runs": 0, "density": "yes"},
+    "el2n": {"el2n_epochs": 9, "checkpoint_epoch": 3, "train_seed": "abc"},
+    "aum": {"aum_on": "logits", "aum_keep": "all"},
+    "eva": {
+        "eva_windows": [[0, 1]],
+        "eva_weight": 2,
+        "eva_ddof": 2,
+        "eva_vector": 1,
+        "eva_normalise": "no",
+    },
+    "ccs": {"cutoff": 1, "n_strata": 2.5, "aum_on": "x"},
+    "boss": {"beta_a": 0, "beta_b": "2", "classwise": "some", "error_epochs": 4, "aum_on": 1},
+    "kmeans": {"features": "all", "clusters": 0, "max_iter": 0},
+    "kcenter": {"features": None},
+    "pairs": {"windows": "two"},
+    "stratified": {"windows": 0, "strata": []},
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [(method, name) for method, names in WRONG.items() for name in names]
+)
+def test_wrong_values_are_named_before_training(method, name, small_cohort, monkeypatch):
+    monkeypatch.setattr(
+        "sclcs.encoder.classifier.cache.train_classifier",
+        lambda *_, **__: pytest.fail("trained before the check"),
+    )
+    value = WRONG[method][name]
+    with pytest.raises(InputError, match=name):
+        choose(
+            small_cohort,
+            method,
+            **{name: value},
+            **({"cache": False} if "task" in SELECTORS[method].parameters else {}),
+        )
+
+
+@pytest.mark.parametrize("method", those["balanced"])
+@pytest.mark.parametrize(("name", "value"), [("beta", "x"), ("bw_adjust", 0), ("epsilon", -1)])
+def test_wrong_density_options_are_named(method, name, value, small_cohort):
+    with pytest.raises(InputError, match=name):
+        choose(small_cohort, method, density=True, **{name: value})

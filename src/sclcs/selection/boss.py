@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.encoder.classifier.run import ClassifierRun
+from sclcs.selection.checks import require_choice, require_number
 from sclcs.selection.classifier_training import (
     TRAINING,
     TRAINING_HELP,
@@ -18,7 +19,7 @@ from sclcs.selection.classifier_training import (
     settings_of,
     train,
 )
-from sclcs.selection.dynamics import margins
+from sclcs.selection.dynamics import MARGINS, margins
 from sclcs.selection.dynamics_scores import area_under_margin, early_error, fitting_epochs
 from sclcs.selection.facility_location import lazy_greedy
 from sclcs.selection.registry import Choice, Selector, register
@@ -89,8 +90,6 @@ def _groups(
     run: ClassifierRun, order: Integers, size: int, classwise: bool | str
 ) -> list[tuple[Integers, int]]:
     """Return the rows of each pool and how many to choose from it."""
-    if classwise not in ("auto", True, False):
-        raise InputError(f"Expected classwise to be auto, true or false, got {classwise!r}.")
     counts = np.bincount(run.classes)
     budgets = class_budgets(counts, size) if classwise is not False else None
     if budgets is None:
@@ -105,7 +104,8 @@ def _groups(
 
 
 def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
-    shape = _checked_shape(parameters)
+    shape = parameters["beta_a"], parameters["beta_b"]
+    _check(parameters)
     share = hardest_share(parameters["cutoff"], size, len(cohort))
     used = fitting_epochs(
         parameters["error_epochs"],
@@ -136,11 +136,11 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
     return Choice(np.concatenate(chosen), errors, facts=facts)
 
 
-def _checked_shape(parameters: Mapping[str, Any]) -> tuple[float, float]:
-    shape = (parameters["beta_a"], parameters["beta_b"])
-    if any(isinstance(value, bool | str) or not value > 0 for value in shape):
-        raise InputError(f"Expected beta_a and beta_b above 0 (a Beta density), got {shape}.")
-    return shape
+def _check(parameters: Mapping[str, Any]) -> None:
+    for name in ("beta_a", "beta_b"):
+        require_number(name, parameters[name], 0, np.inf, above=True)
+    require_choice("classwise", parameters["classwise"], ("auto", True, False))
+    require_choice("aum_on", parameters["aum_on"], MARGINS)
 
 
 def _require_memory(n_candidates: int) -> None:

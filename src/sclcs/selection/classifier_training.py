@@ -7,11 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError
 from sclcs.core.seeds import child_seed
 from sclcs.encoder.classifier.cache import trained_classifier
 from sclcs.encoder.classifier.run import ClassifierRun
 from sclcs.encoder.classifier.settings import ClassifierSettings
+from sclcs.selection.checks import require_whole
 
 __all__ = ["TRAINING", "TRAINING_HELP", "run_facts", "settings_of", "train", "train_runs"]
 
@@ -67,6 +67,8 @@ def train(cohort: Cohort, seed: int, parameters: Mapping[str, Any], **extra: Any
     ClassifierRun
     """
     train_seed = parameters["train_seed"]
+    if train_seed is not None:
+        require_whole("train_seed", train_seed, 0)
     return trained_classifier(
         cohort,
         settings_of(parameters, **extra),
@@ -84,8 +86,7 @@ def train_runs(
 ) -> list[ClassifierRun]:
     """Train ``runs`` classifiers that differ in their seed only; the first has the seed itself."""
     runs = parameters["runs"]
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InputError(f"Expected runs to be a whole number of at least 1, got {runs!r}.")
+    require_whole("runs", runs, 1)
     first = seed if parameters["train_seed"] is None else parameters["train_seed"]
     seeds = [first, *(child_seed(first, "classifier", "run", place) for place in range(1, runs))]
     return [

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import child_seed
+from sclcs.selection.checks import require_whole
 from sclcs.selection.features import FEATURE_HELP, FEATURE_PARAMETERS, sample_features
 from sclcs.selection.registry import Choice, Selector, register
 from sclcs.selection.sample_order import id_order
@@ -47,7 +48,7 @@ def nearest_members(clusters: Integers, distances: Floats, size: int, first: Int
     place = np.empty(len(clusters), dtype=np.int64)  # 0 is the nearest of its cluster
     place[order] = np.arange(len(clusters)) - starts[clusters[order]]
     extra_round = np.maximum(place - first[clusters] + 1, 0)
-    wanted = np.lexsort((distances, clusters, -counts[clusters], extra_round))
+    wanted = np.lexsort((distances, clusters, -counts[clusters], place, extra_round))
     return wanted[:size].astype(np.int64)
 
 
@@ -65,6 +66,7 @@ def _choose(
             f"Expected clusters to be a whole number from 1 to the {size} samples of the core-set, "
             f"got {clusters!r}."
         )
+    require_whole("max_iter", max_iter, 1)
     order = id_order(cohort)
     features, facts = sample_features(cohort, seed, parameters)
     labels, distances = _cluster(features[order], k, max_iter, child_seed(seed, "select", "kmeans"))

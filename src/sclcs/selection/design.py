@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, name_first
+from sclcs.selection.checks import require_whole
 from sclcs.selection.registry import Choice, Selector, register
 from sclcs.selection.sample_order import chances
 
@@ -39,8 +40,7 @@ def _place_in_group(groups: Integers, lots: Floats) -> Integers:
 
 def _rounds(cohort: Cohort, seed: int, windows: int, groups: Integers) -> Integers:
     """Return the round in which each sample is taken: a group gives `windows` per round."""
-    if isinstance(windows, bool) or not isinstance(windows, int) or windows < 1:
-        raise InputError(f"Expected windows to be a whole number of at least 1, got {windows!r}.")
+    require_whole("windows", windows, 1)
     return _place_in_group(groups, chances(seed, "window", cohort.sample_ids)) // windows
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.encoder.classifier.run import ClassifierRun
+from sclcs.selection.checks import require_choice, require_number
 from sclcs.selection.classifier_training import (
     TRAINING,
     TRAINING_HELP,
@@ -30,18 +31,18 @@ from sclcs.selection.dynamics_scores import (
 from sclcs.selection.registry import Selector, register
 from sclcs.selection.scored import DENSITY, DENSITY_HELP, Score, Scores, chooser
 
-__all__ = ["AUM", "EL2N", "ENTROPY", "EVA", "FORGETTING", "margins"]
+__all__ = ["AUM", "EL2N", "ENTROPY", "EVA", "FORGETTING", "MARGINS", "margins"]
 
 USUAL_EL2N_EPOCHS = 10
+#: What margins can be made of.
+MARGINS = ("prob", "logit")
 
 
 def margins(run: ClassifierRun, aum_on: str) -> NDArray[np.float32]:
     """Return the margins (sample, epoch) of probabilities or of logits."""
-    if aum_on == "prob":
-        return run.true_probability - run.other_probability
     if aum_on == "logit":
         return run.margin
-    raise InputError(f"Expected aum_on to be prob or logit, got {aum_on!r}.")
+    return run.true_probability - run.other_probability
 
 
 def _mean(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -49,6 +50,7 @@ def _mean(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _forgetting(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
+    require_choice("never_learned", parameters["never_learned"], ("epochs", "zero"))
     runs = train_runs(cohort, seed, parameters)
     counts = [forgetting_events(run.correct, parameters["never_learned"]) for run in runs]
     never = [int((~run.correct.any(axis=1)).sum()) for run in runs]
@@ -81,8 +83,8 @@ def _el2n(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN4
 
 def _aum(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
     keep: Literal["low", "high"] = parameters["aum_keep"]
-    if keep not in ("low", "high"):
-        raise InputError(f"Expected aum_keep to be low (hardest) or high (easiest), got {keep!r}.")
+    require_choice("aum_keep", keep, ("low", "high"))
+    require_choice("aum_on", parameters["aum_on"], MARGINS)
     runs = train_runs(cohort, seed, parameters)
     parts = [area_under_margin(margins(run, parameters["aum_on"])) for run in runs]
     return Scores(_mean(parts), keep, run_facts(*runs))
@@ -91,6 +93,10 @@ def _aum(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN40
 def _eva(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
     windows, scaled = fitting_windows(parameters["eva_windows"], settings_of(parameters).epochs)
     vector = parameters["eva_vector"]
+    require_choice("eva_vector", vector, (True, False))
+    require_choice("eva_normalise", parameters["eva_normalise"], (True, False))
+    require_choice("eva_ddof", parameters["eva_ddof"], (0, 1))
+    require_number("eva_weight", parameters["eva_weight"], 0, 1)
     runs = train_runs(cohort, seed, parameters, variance_windows=windows if vector else ())
     parts = [_eva_of(run, windows, parameters) for run in runs]
     facts = {"windows_used": [list(w) for w in windows], "windows_scaled": scaled}
@@ -101,8 +107,6 @@ def _eva_of(
     run: ClassifierRun, windows: tuple[tuple[int, int], ...], parameters: Mapping[str, Any]
 ) -> NDArray[np.float64]:
     ddof = parameters["eva_ddof"]
-    if ddof not in (0, 1):
-        raise InputError(f"Expected eva_ddof to be 0 or 1, got {ddof!r}.")
     if parameters["eva_vector"]:
         lengths = [last - first + 1 for first, last in windows]
         early, late = (

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.core.errors import InputError
+from sclcs.selection.checks import require_choice
 
 __all__ = [
     "PAPER_EVA_WINDOWS",
@@ -52,8 +53,7 @@ def forgetting_events(
     >>> forgetting_events(np.array(seen, dtype=bool)).tolist()
     [1.0, 0.0, 4.0]
     """
-    if never_learned not in ("epochs", "zero"):
-        raise InputError(f"Expected never_learned to be epochs or zero, got {never_learned!r}.")
+    require_choice("never_learned", never_learned, ("epochs", "zero"))
     events: Floats = (correct[:, :-1] & ~correct[:, 1:]).sum(axis=1).astype(np.float64)
     if never_learned == "epochs":
         events[~correct.any(axis=1)] = correct.shape[1]
@@ -94,8 +94,6 @@ def two_window_variance(
     -------
     array of float
     """
-    if not 0 <= weight <= 1:
-        raise InputError(f"Expected the weight of the early window in [0, 1], got {weight}.")
     if normalise:
         early, late = (part / part.sum() if part.sum() > 0 else part for part in (early, late))
     return weight * early + (1 - weight) * late

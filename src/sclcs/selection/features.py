@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.signals import iterate_rows
 from sclcs.core.errors import InputError
+from sclcs.selection.checks import require_choice
 from sclcs.selection.classifier_training import TRAINING, TRAINING_HELP, run_facts, train
 
 __all__ = ["FEATURE_HELP", "FEATURE_PARAMETERS", "sample_features"]
@@ -45,11 +46,10 @@ def sample_features(
     facts : dict
     """
     kind = parameters["features"]
+    require_choice("features", kind, ("fc", "raw", "penultimate"))
     if kind == "penultimate":
         run = train(cohort, seed, parameters)
         return run.features, run_facts(run)
-    if kind not in ("fc", "raw"):
-        raise InputError(f"Expected features to be fc, raw or penultimate, got {kind!r}.")
     describe = _correlations if kind == "fc" else _flat
     if kind == "fc" and cohort.n_regions < 2:
         raise InputError("Correlation matrices need at least 2 regions; use features=raw.")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator
+from sclcs.selection.checks import require_choice, require_number
 from sclcs.selection.density import draw_balanced, stable_pool
 from sclcs.selection.registry import Choice
 from sclcs.selection.sample_order import best, chances, id_order
@@ -75,7 +76,11 @@ def chooser(score: Score) -> Callable[..., Choice]:
     def choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
         options = {name: parameters.pop(name) for name in DENSITY}
         balanced = options.pop("density")
+        require_choice("density", balanced, (True, False))
         if balanced:
+            require_number("beta", options["beta"], 0, 1)
+            require_number("bw_adjust", options["bw_adjust"], 0, np.inf, above=True)
+            require_number("epsilon", options["epsilon"], 0, np.inf)
             require_room(len(cohort), size, options["beta"])
         scores = score(cohort, seed, **parameters)
         if balanced:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
+from sclcs.selection.checks import require_choice, require_whole
 from sclcs.selection.classifier_training import TRAINING, TRAINING_HELP, run_facts, train
-from sclcs.selection.dynamics import margins
+from sclcs.selection.dynamics import MARGINS, margins
 from sclcs.selection.dynamics_scores import area_under_margin
 from sclcs.selection.registry import Choice, Selector, register
 from sclcs.selection.sample_order import chances
@@ -107,8 +108,8 @@ def allocate(counts: Integers, size: int) -> Integers:
 
 def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
     n_strata = parameters["n_strata"]
-    if isinstance(n_strata, bool) or not isinstance(n_strata, int) or n_strata < 1:
-        raise InputError(f"Expected n_strata to be a whole number above 0, got {n_strata!r}.")
+    require_whole("n_strata", n_strata, 1)
+    require_choice("aum_on", parameters["aum_on"], MARGINS)
     share = hardest_share(parameters["cutoff"], size, len(cohort))
     run = train(cohort, seed, parameters)
     scores = area_under_margin(margins(run, parameters["aum_on"]))
