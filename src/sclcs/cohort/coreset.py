@@ -219,7 +219,7 @@ def _numbers(
 def _check_weights(weights: NDArray[np.float64], ids: Sequence[str]) -> None:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(bad):
-        offenders = name_first(f"{ids[i]} ({weights[i]:g})" for i in bad)
+        offenders = name_first(f"{ids[i]} ({weights[i]:g})" for i in bad.tolist())
         raise InputError(
             f"Weights must be finite and positive, but found {offenders}; "
             "leave samples without weight out of the core-set."

@@ -19,11 +19,7 @@ def versions() -> dict[str, str]:
     """Return the versions that decide the numbers."""
     from importlib.metadata import version
 
-    import sclcs
-
-    return {"sclcs": sclcs.__version__} | {
-        name: version(name) for name in ("numpy", "scipy", "pandas")
-    }
+    return {name: version(name) for name in ("sclcs", "numpy", "scipy", "pandas")}
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
