@@ -6,6 +6,7 @@ are all kept, the score computed from the kept maps at the end.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
@@ -76,6 +77,6 @@ class PlainTraining:
         found = []
         for sample in range(len(self.signals)):
             maps = [epoch_maps[sample] for epoch_maps in self.kept]
-            steps = [((b - a) ** 2).sum() for a, b in zip(maps, maps[1:], strict=False)]
+            steps = [((b - a) ** 2).sum() for a, b in itertools.pairwise(maps)]
             found.append(torch.stack(steps).mean())
         return torch.stack(found)

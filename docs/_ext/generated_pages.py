@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+from markdown_table import table
+from selector_pages import comparison_table, parameters_page, selectors_table
 
 from sclcs.cohort.simulation.calibration import calibration
 from sclcs.spi import catalogue
@@ -26,13 +28,6 @@ MEANING = {
     "site": "site, balanced accuracy (20 sites, chance 0.05)",
 }
 SETTING = {"windows": "307 subjects x 5 windows", "scans": "1013 whole scans"}
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def calibration_table() -> str:
@@ -116,6 +111,9 @@ def scaling_table() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "calibration_table.md": calibration_table,
     "catalogue.md": catalogue_page,
+    "selectors_table.md": selectors_table,
+    "selector_comparison_table.md": comparison_table,
+    "selector_parameters.md": parameters_page,
     "scaling_table.md": scaling_table,
 }
 

@@ -9,18 +9,18 @@ samples are one more batched product, and fusing heads is one matrix-vector prod
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
 __all__ = [
     "Workspace",
+    "attend",
+    "attend_backward",
+    "fuse",
     "fused_logits_map",
-    "fused_softmax_map",
     "head_maps",
     "project_heads",
-    "softmax_map_in_place",
 ]
 
 
@@ -56,9 +56,9 @@ def head_maps(inputs: Tensor, weight: Tensor) -> Tensor:
 
 
 class Workspace:
-    """Working memory that is used again by the next batch.
+    """Working memory that is used again by the next block of samples.
 
-    Fresh memory for every batch costs as much as a matrix product, because the system must
+    Fresh memory every time costs as much as a matrix product, because the system must
     clear its pages first.
     """
 
@@ -74,8 +74,11 @@ class Workspace:
         return buffer[:size].view(shape)
 
 
-def _attend(inputs: Tensor, weight: Tensor, workspace: Workspace) -> tuple[Tensor, Tensor]:
-    """Return queries and keys (2, head * sample, region, dim) and the heads' softmax maps."""
+def attend(inputs: Tensor, weight: Tensor, workspace: Workspace) -> tuple[Tensor, Tensor]:
+    """Return queries and keys (2, head * sample, region, dim) and the heads' softmax maps.
+
+    Both lie in the workspace. To be called without gradients.
+    """
     n_samples, n_regions, n_features = inputs.shape
     n_projections, _, dim = weight.shape
     tokens = inputs.reshape(-1, n_features)
@@ -88,87 +91,38 @@ def _attend(inputs: Tensor, weight: Tensor, workspace: Workspace) -> tuple[Tenso
     return qk, maps
 
 
-class _FusedSoftmaxMap(torch.autograd.Function):
-    """The fused map with a backward pass that makes one temporary instead of five."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401
-        inputs: Tensor,
-        weight: Tensor,
-        mixture: Tensor,
-        workspace: Workspace,
-    ) -> Tensor:
-        qk, maps = _attend(inputs, weight, workspace)
-        ctx.save_for_backward(inputs, qk, maps, mixture)
-        ctx.workspace = workspace
-        n_samples, n_regions, _ = inputs.shape
-        fused = torch.mv(maps.view(len(mixture), -1).t(), mixture)
-        return fused.view(n_samples, n_regions, n_regions)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, None]:  # noqa: ANN401
-        inputs, qk, maps, mixture = ctx.saved_tensors
-        n_samples, n_regions, n_features = inputs.shape
-        n_heads = len(mixture)
-        rows = maps.view(n_heads, n_samples * n_regions, n_regions)
-        # Softmax: dS = P * (dP - sum_j dP P), with dP = mixture_h * grad. The factor
-        # mixture_h is left out here and put on the (much smaller) gradient of the weights.
-        scores = ctx.workspace.take("grad_scores", rows.shape, rows)
-        torch.mul(rows, grad.reshape(1, -1, n_regions), out=scores)
-        inner = scores.sum(-1, keepdim=True)
-        scores.addcmul_(rows, inner, value=-1)
-        scores = scores.view_as(maps)
-        grad_qk = ctx.workspace.take("grad_projected", qk.shape, qk)
-        torch.bmm(scores, qk[1], out=grad_qk[0])
-        torch.bmm(scores.transpose(1, 2), qk[0], out=grad_qk[1])
-        tokens = inputs.reshape(-1, n_features)
-        grad_weight = torch.bmm(
-            tokens.t().expand(2 * n_heads, n_features, len(tokens)),
-            grad_qk.view(2 * n_heads, len(tokens), -1),
-        )
-        grad_weight.view(2, n_heads, -1).mul_(mixture.view(1, -1, 1))
-        return None, grad_weight, inner.sum((1, 2)), None
+def fuse(maps: Tensor, mixture: Tensor, n_samples: int, out: Tensor) -> Tensor:
+    """Mix the heads' maps (head * sample, region, region) into one per sample."""
+    torch.mv(maps.view(len(mixture), -1).t(), mixture, out=out.view(-1))
+    return out.view(n_samples, *maps.shape[1:])
 
 
-def fused_softmax_map(
-    inputs: Tensor, weight: Tensor, mixture: Tensor, workspace: Workspace | None = None
-) -> Tensor:
-    """Return the mixture of the heads' softmax maps.
+def attend_backward(
+    inputs: Tensor, qk: Tensor, maps: Tensor, grad: Tensor, workspace: Workspace
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of the projections and of the mixture for a block of samples.
 
-    Parameters
-    ----------
-    inputs : Tensor, shape (sample, region, feature)
-        Contiguous; no gradient flows to it.
-    weight : Tensor, shape (2 * head, feature, dim)
-        Query projections (already scaled), then key projections.
-    mixture : Tensor, shape (head,)
-        Weight of each head.
-    workspace : Workspace, optional
-        Memory to use again. The backward pass must come before the next call with the same
-        workspace; torch raises an error otherwise.
-
-    Returns
-    -------
-    Tensor, shape (sample, region, region)
+    The gradient of head h's projections still lacks the factor mixture[h].
     """
-    fused: Tensor = _FusedSoftmaxMap.apply(inputs, weight, mixture, workspace or Workspace())
-    return fused
-
-
-@torch.no_grad()
-def softmax_map_in_place(
-    inputs: Tensor, weight: Tensor, mixture: Tensor, workspace: Workspace
-) -> Tensor:
-    """Return the same as :func:`fused_softmax_map` without gradients.
-
-    The result lies in the workspace and is valid until the next call.
-    """
-    n_samples, n_regions, _ = inputs.shape
-    _, maps = _attend(inputs, weight, workspace)
-    fused = workspace.take("fused", (n_samples * n_regions * n_regions,), weight)
-    torch.mv(maps.view(len(mixture), -1).t(), mixture, out=fused)
-    return fused.view(n_samples, n_regions, n_regions)
+    n_samples, n_regions, n_features = inputs.shape
+    n_heads = len(maps) // n_samples
+    rows = maps.view(n_heads, n_samples * n_regions, n_regions)
+    # Softmax: dS = P * (dP - sum_j dP P), with dP = mixture_h * grad. The factor mixture_h
+    # is left to the caller, who puts it on the much smaller gradient of the weights.
+    scores = workspace.take("grad_scores", tuple(rows.shape), rows)
+    torch.mul(rows, grad.reshape(1, -1, n_regions), out=scores)
+    inner = scores.sum(-1, keepdim=True)
+    scores.addcmul_(rows, inner, value=-1)
+    scores = scores.view_as(maps)
+    grad_qk = workspace.take("grad_projected", tuple(qk.shape), qk)
+    torch.bmm(scores, qk[1], out=grad_qk[0])
+    torch.bmm(scores.transpose(1, 2), qk[0], out=grad_qk[1])
+    tokens = inputs.reshape(-1, n_features)
+    grad_weight = torch.bmm(
+        tokens.t().expand(2 * n_heads, n_features, len(tokens)),
+        grad_qk.view(2 * n_heads, len(tokens), -1),
+    )
+    return grad_weight, inner.sum((1, 2))
 
 
 def fused_logits_map(inputs: Tensor, weight: Tensor, mixture: Tensor) -> Tensor:

@@ -14,13 +14,14 @@ from torch.nn import functional
 
 from sclcs.core.seeds import child_seed
 from sclcs.encoder.attention import (
-    Workspace,
+    attend,
+    fuse,
     fused_logits_map,
-    fused_softmax_map,
     head_maps,
     project_heads,
-    softmax_map_in_place,
 )
+from sclcs.encoder.crew import Crew
+from sclcs.encoder.fused_map import fused_softmax_map
 from sclcs.encoder.settings import EncoderSettings
 
 __all__ = ["AttentionEncoder", "BlockMaps"]
@@ -57,7 +58,7 @@ class AttentionEncoder(nn.Module):
         self.settings = settings
         self.n_timepoints = n_timepoints
         self._seed = seed
-        self._workspace = Workspace()
+        self.crew = Crew()
         heads, dim = settings.heads, settings.dim
         if settings.input_norm == "layernorm":
             self.input_scale = nn.Parameter(torch.ones(n_timepoints))
@@ -135,7 +136,7 @@ class AttentionEncoder(nn.Module):
             context = self._context_per_head(inputs, heads)
         else:
             if self.settings.attention == "softmax":
-                maps = fused_softmax_map(inputs, weights, self.head_weights, self._workspace)
+                maps = fused_softmax_map(inputs, weights, self.head_weights, self.crew)
             else:
                 maps = fused_logits_map(inputs, weights, self.head_weights)
             context = torch.bmm(maps, inputs @ self._folded("value"))
@@ -188,11 +189,15 @@ class BlockMaps:
         self._weights = model.query_key_weights().detach().contiguous()
         self._mixture = model.head_weights.detach()
         self._softmax = model.settings.attention == "softmax"
-        self._workspace = Workspace()
+        self._crew = model.crew
 
     @torch.no_grad()
     def __call__(self, inputs: Tensor) -> Tensor:
-        """Return the maps of some samples; valid until the next call."""
-        if self._softmax:
-            return softmax_map_in_place(inputs, self._weights, self._mixture, self._workspace)
-        return fused_logits_map(inputs, self._weights, self._mixture)
+        """Return the maps of some samples; valid until the same worker's next call."""
+        if not self._softmax:
+            return fused_logits_map(inputs, self._weights, self._mixture)
+        n_samples, n_regions, _ = inputs.shape
+        workspace = self._crew.workspace
+        _, maps = attend(inputs, self._weights, workspace)
+        fused = workspace.take("fused", (n_samples, n_regions, n_regions), inputs)
+        return fuse(maps, self._mixture, n_samples, fused)

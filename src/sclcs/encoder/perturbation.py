@@ -13,15 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sclcs.encoder.fused_map import BLOCK
 from sclcs.encoder.model import AttentionEncoder, BlockMaps
 from sclcs.encoder.scratch import Scratch
 from sclcs.encoder.settings import EncoderSettings
 
 __all__ = ["EveryEpoch", "LoggedMaps", "RunningScore", "Tracker", "make_tracker"]
-
-#: Samples per block of the pass after each epoch. Scores and projections of so many fit
-#: into the second-level cache of one core.
-BLOCK = 16
 
 Floats = NDArray[np.float64]
 
@@ -143,14 +140,18 @@ class EveryEpoch:
     def _pass(self, model: AttentionEncoder, epoch: int | None) -> None:
         device = model.output_weight.device
         compute = BlockMaps(model)
-        for start in range(0, len(self._inputs), BLOCK):
-            rows = slice(start, min(start + BLOCK, len(self._inputs)))
+
+        def work(start: int) -> Tensor:
+            rows = slice(start, start + BLOCK)
             new = compute(self._inputs[rows].to(device)).cpu()
             kept = self._maps[rows]
-            if epoch is not None:
-                norms = torch.linalg.vector_norm(kept.sub_(new), dim=(1, 2))
-                self.score.add(rows, norms, epoch)
+            norms = torch.linalg.vector_norm(kept.sub_(new), dim=(1, 2))
             kept.copy_(new)
+            return norms
+
+        norms = torch.cat(model.crew.map(work, range(0, len(self._inputs), BLOCK)))
+        if epoch is not None:
+            self.score.add(slice(None), norms, epoch)
 
     def state(self) -> dict[str, Tensor]:
         """Return the sums; the maps follow from the weights."""

@@ -143,22 +143,15 @@ class EncoderRun:
         folder = require_existing(path, "folder of an encoder run")
         try:
             facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-            scores = pd.read_csv(
-                folder / SCORES,
-                dtype={"sample_id": str},
-                keep_default_na=False,
-                na_values={"sps": [""]},
-                float_precision="round_trip",
-            )
-            history = pd.read_csv(folder / EPOCHS, float_precision="round_trip")
+            scores, history = _read_csv(folder / SCORES), _read_csv(folder / EPOCHS)
             curves = None
             if (folder / CURVES).exists():
                 with np.load(folder / CURVES, allow_pickle=False) as stored:
                     curves = stored["curves"]
             return cls(
                 sample_ids=scores["sample_id"].tolist(),
-                scores=scores["sps"].to_numpy(dtype=np.float64),
-                history=history,
+                scores=scores["sps"].map(float).to_numpy(dtype=np.float64),
+                history=history.map(float).astype({"epoch": np.int64}),
                 settings=EncoderSettings().change(facts["settings"]),
                 seed=int(facts["seed"]),
                 fingerprint=str(facts["cohort_fingerprint"]),
@@ -174,7 +167,12 @@ class EncoderRun:
 
 
 def _csv(table: pd.DataFrame) -> str:
-    return str(table.to_csv(index=False, lineterminator="\r\n"))
+    return str(table.to_csv(index=False, lineterminator="\r\n", na_rep="nan"))
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    # Cells as text: float() reads back every digit, pandas' own parser may not.
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def _read_weights(path: Path) -> dict[int, Weights]:

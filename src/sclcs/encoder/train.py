@@ -89,6 +89,7 @@ def train_encoder(
     if checkpoint_every < 1:
         raise InputError(f"Expected checkpoint_every of at least 1, got {checkpoint_every}.")
     from sclcs.encoder.checkpoint import identity
+    from sclcs.encoder.crew import crew_of
     from sclcs.encoder.scratch import Scratch
 
     order = np.argsort(np.array(cohort.sample_ids, dtype=str), kind="stable")
@@ -103,14 +104,22 @@ def train_encoder(
             scratch=scratch,
             keep_curves=keep_curves,
         )
-        training.run(
-            Path(checkpoint) if checkpoint else None,
-            identity(cohort.fingerprint, chosen, seed, keep_curves),
-            checkpoint_every,
-        )
+        with crew_of(_workers(place)) as training.model.crew:
+            training.run(
+                Path(checkpoint) if checkpoint else None,
+                identity(cohort.fingerprint, chosen, seed, keep_curves),
+                checkpoint_every,
+            )
         facts = _facts(training, place, scratch.on_disk)
     facts["seconds"] = round(time.perf_counter() - started, 3)
     return _collect(cohort, order, training, facts)
+
+
+def _workers(device: torch.device) -> int:
+    """Return how many workers share the blocks: torch's threads, or one beside a GPU."""
+    import torch
+
+    return torch.get_num_threads() if device.type == "cpu" else 1
 
 
 def _prepare(

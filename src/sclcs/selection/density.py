@@ -18,6 +18,8 @@ __all__ = ["StablePool", "draw_balanced", "stable_pool"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+SMALLEST_SPREAD = 1e-290  # below, the squares in a variance are zero
+
 
 @dataclass(frozen=True, eq=False)
 class StablePool:
@@ -95,20 +97,20 @@ def stable_pool(
 
 
 def _density(values: Floats, bw_method: str | float, bw_adjust: float) -> Floats:
-    if len(values) < 2 or np.ptp(values) == 0:
+    spread = float(np.ptp(values)) if len(values) > 1 else 0.0
+    if spread < SMALLEST_SPREAD:
         return np.ones(len(values))  # the estimate is not defined; all are equally common
     from scipy.stats import gaussian_kde
 
+    scaled = (values - values.min()) / spread  # scores may be of order 1e-9
     try:
-        # Units of the standard deviation: scores may be of order 1e-9.
-        scaled = (values - values.mean()) / values.std(ddof=1)
         estimate = gaussian_kde(scaled, bw_method=bw_method)  # type: ignore[arg-type]
-        estimate.set_bandwidth(estimate.factor * bw_adjust)
     except (ValueError, TypeError) as error:
         raise InputError(
             f"Expected bw_method to be scott, silverman or a number, got {bw_method!r} ({error})."
         ) from error
-    density: Floats = np.asarray(estimate(scaled), dtype=np.float64) / values.std(ddof=1)
+    estimate.set_bandwidth(estimate.factor * bw_adjust)
+    density: Floats = np.asarray(estimate(scaled), dtype=np.float64) / spread
     return density
 
 

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from sclcs.core.errors import UnreadableFileError
+from sclcs.encoder import cache as cache_module
+from sclcs.encoder import trained_run
+from sclcs.encoder.cache import cache_folder
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """Count trainings."""
+    calls = []
+    original = cache_module.train_encoder
+
+    def counted(*arguments, **options):
+        calls.append(options)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(cache_module, "train_encoder", counted)
+    return calls
+
+
+def test_a_hit_trains_nothing(trainable, quick, tmp_path, trainings):
+    first = trained_run(trainable, cache=tmp_path, **quick)
+    second = trained_run(trainable, cache=tmp_path, **quick)
+    assert len(trainings) == 1
+    assert np.array_equal(first.scores, second.scores)
+    (entry,) = (tmp_path / "encoder").iterdir()  # the checkpoint is gone
+    assert entry.name.startswith(f"{trainable.fingerprint[:8]}-custom-4epochs-seed0-")
+
+
+def test_presets_can_be_read_off_the_name(trainable):
+    name = cache_module._entry(trainable, cache_module.encoder_settings("mha", epochs=50), 3)
+    assert "-mha-50epochs-seed3-" in name
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"heads": 2}, {"temperature": 0.2}])
+def test_another_seed_or_setting_is_another_entry(trainable, quick, tmp_path, trainings, change):
+    trained_run(trainable, cache=tmp_path, **quick)
+    trained_run(trainable, cache=tmp_path, **quick | change)
+    assert len(trainings) == 2
+
+
+def test_another_cohort_is_another_entry(trainable, quick, tmp_path, trainings):
+    trained_run(trainable, cache=tmp_path, **quick)
+    trained_run(trainable.take(range(20)), cache=tmp_path, **quick)
+    assert len(trainings) == 2
+
+
+def test_the_cache_can_be_off(trainable, quick, tmp_path, trainings, monkeypatch):
+    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path))
+    trained_run(trainable, cache=False, **quick)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_the_cache_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path / "env"))
+    assert cache_folder() == tmp_path / "env"
+    assert cache_folder(tmp_path / "arg") == tmp_path / "arg"
+    monkeypatch.delenv("SCLCS_CACHE")
+    assert cache_folder().name == "sclcs"
+
+
+def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
+    trainable, quick, tmp_path, monkeypatch
+):
+    from sclcs.encoder.training import Training
+
+    original = Training._train_epoch
+
+    def fail_late(training):
+        if training.epoch == 12:
+            raise KeyboardInterrupt
+        original(training)
+
+    long = quick | {"epochs": 14}
+    monkeypatch.setattr(Training, "_train_epoch", fail_late)
+    with pytest.raises(KeyboardInterrupt):
+        trained_run(trainable, cache=tmp_path, **long)
+    (left,) = (tmp_path / "encoder").iterdir()
+    assert left.suffix == ".checkpoint"
+    monkeypatch.undo()
+    resumed = trained_run(trainable, cache=tmp_path, **long)
+    assert np.array_equal(resumed.scores, trained_run(trainable, cache=False, **long).scores)
+    assert [path.is_dir() for path in (tmp_path / "encoder").iterdir()] == [True]
+
+
+def test_a_damaged_entry_is_named(trainable, quick, tmp_path):
+    trained_run(trainable, cache=tmp_path, **quick)
+    (entry,) = (tmp_path / "encoder").iterdir()
+    (entry / "scores.csv").unlink()
+    with pytest.raises(UnreadableFileError, match=entry.name):
+        trained_run(trainable, cache=tmp_path, **quick)

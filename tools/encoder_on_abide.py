@@ -1,0 +1,98 @@
+"""The encoder on the real cohort: pictures and agreement of scores for docs/encoder.md.
+
+    python tools/encoder_on_abide.py ../shared/data/abide_dos160_dmn33.npz --epochs 200
+
+The cohort is the restriction of ABIDE I to 33 default-mode regions (see the README beside
+the file): 307 scans of at least 210 time points in five windows, 1535 samples. Trainings are
+kept in the cache, so a second call draws at once. Pictures go to docs/_static, the table of
+Spearman correlations between all pairs of trainings is printed as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.readers.arrays import read_arrays
+from sclcs.core.progress import show_progress
+from sclcs.encoder import EncoderRun, trained_run
+from sclcs.encoder.grid import agreement
+from sclcs.report.encoder_figure import save_encoder_figures
+
+STATIC = Path(__file__).parents[1] / "docs" / "_static"
+TRAININGS = [("paper", 0), ("paper", 1), ("paper", 2), ("official", 0), ("official", 1)]
+TRAININGS += [("mha", 0), ("mha-published", 0)]
+
+
+def main() -> None:
+    """Train, draw, compare, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("npz", type=Path)
+    parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument("--cache", type=Path)
+    options = parser.parse_args()
+    scans = read_arrays(options.npz)
+    cohort = scans.windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
+    with show_progress():
+        runs = {
+            (preset, seed): trained_run(
+                cohort, preset, seed=seed, epochs=options.epochs, cache=options.cache
+            )
+            for preset, seed in TRAININGS
+        }
+    for path in save_encoder_figures(runs["paper", 0], STATIC, cohort):
+        print(path)
+    print_agreement(runs)
+    print_facts(runs, cohort)
+
+
+def print_agreement(runs: dict[tuple[str, int], EncoderRun]) -> None:
+    """Print rank correlations of scores and the overlap of the lowest tenth."""
+    names = list(runs)
+    print("\n| first | second | Spearman | shared in the lowest 10 % |\n|---|---|---|---|")
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            scores = [runs[one].scores, runs[other].scores]
+            shared = overlap(*scores)
+            print(f"| {show(one)} | {show(other)} | {agreement(scores):.2f} | {shared:.0%} |")
+
+
+def show(name: tuple[str, int]) -> str:
+    """Return a training's name for a person."""
+    return f"`{name[0]}`, seed {name[1]}"
+
+
+def overlap(one: NDArray[np.float64], other: NDArray[np.float64], share: float = 0.1) -> float:
+    """Return the share of the lowest scores that two trainings have in common."""
+    size = int(share * len(one))
+    return len(set(np.argsort(one)[:size]) & set(np.argsort(other)[:size])) / size
+
+
+def print_facts(runs: dict[tuple[str, int], EncoderRun], cohort: Cohort) -> None:
+    """Print how scores are spread and how long trainings took."""
+    subjects = cohort.samples["subject"].to_numpy()
+    for name, run in runs.items():
+        finite = np.isfinite(run.scores)
+        low, middle, high = np.quantile(run.scores[finite], [0.05, 0.5, 0.95])
+        between = between_subjects(run.scores[finite], subjects[finite])
+        last = run.history.iloc[-1]
+        print(
+            f"{show(name)}: scores {low:.2g} {middle:.2g} {high:.2g} (5, 50, 95 %), "
+            f"{between:.0%} of their variance between subjects, loss {last['loss']:.2f}, "
+            f"{run.facts['seconds']:.0f} s"
+        )
+
+
+def between_subjects(scores: NDArray[np.float64], subjects: NDArray[np.object_]) -> float:
+    """Return the share of the variance of scores that subject means explain."""
+    _, codes = np.unique(subjects.astype(str), return_inverse=True)
+    means = np.bincount(codes, scores) / np.bincount(codes)
+    return float(np.var(means[codes]) / np.var(scores))
+
+
+if __name__ == "__main__":
+    main()
