@@ -16,7 +16,13 @@ from sclcs.spi import compute, compute_block, versions
 from sclcs.spi.fc_layout import block_size_for
 from sclcs.spi.fc_records import OperatorEntry, read_record, write_record
 from sclcs.spi.fc_store import FCStore
-from sclcs.spi.fc_writer import add_operators, create_store, forget_operators, write_task
+from sclcs.spi.fc_writer import (
+    add_operators,
+    create_store,
+    forget_operators,
+    remove_leftovers,
+    write_task,
+)
 from sclcs.spi.signals import sample_seeds
 from sclcs.spi.status import OperatorOutcome, Status
 
@@ -239,3 +245,13 @@ def test_what_is_not_a_store_is_refused(store, cohort, tmp_path):
     (store.path / "samples.csv").unlink()
     with pytest.raises(DamagedStoreError, match="incomplete or damaged"):
         FCStore.open(store.path)
+
+
+def test_temporary_files_of_killed_writers_are_removed(store):
+    before = sorted(store.path.rglob("*"))
+    (store.layout.array_folder("pec") / ".c.0.0.0.12345678.partial").write_bytes(b"ours")
+    (store.layout.array_folder("pec") / "zarr.0123abcd.partial").write_bytes(b"zarr's")
+    (store.path / "matrices" / "zarr.0123abcd.partial").write_bytes(b"zarr's")
+    store.layout.record_file("envelope", 0).with_name(".0.json.1.partial").write_bytes(b"{")
+    remove_leftovers(store.layout)
+    assert sorted(store.path.rglob("*")) == before

@@ -148,9 +148,8 @@ def forget_operators(store: FCStore, operators: Iterable[str]) -> None:
 
 def remove_leftovers(layout: StoreLayout) -> None:
     """Remove the temporary files of writers that were killed; no other may be at work."""
-    for folder in (MATRICES, TASKS):
-        for partial in (layout.path / folder).glob("*/.*.partial"):
-            partial.unlink(missing_ok=True)
+    for partial in layout.path.rglob("*.partial"):
+        partial.unlink(missing_ok=True)
 
 
 def write_task(
