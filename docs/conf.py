@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import sclcs
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+from generated_pages import write_pages
+
+write_pages(DOCS)
 
 project = "sclcs"
 author = "The sclcs developers"
@@ -17,7 +27,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "generated/*_table.md"]  # tables are included by pages
 templates_path: list[str] = []
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -31,6 +41,7 @@ numpydoc_xref_param_type = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sclcs"
+html_sidebars: dict[str, list[str]] = {"**": []}
 html_static_path = ["_static"]
 html_theme_options = {
     "navigation_with_keys": True,

@@ -11,9 +11,11 @@ windows
 scans
     all valid scans in full (1013 subjects, 20 sites), for identification and decodability.
 
-The simulated cohort has the same sites, sizes and scan lengths. Single strengths can be tried
-with ``--set subject=0.3``. ``--write`` stores the scalars that the package and its tests use
-(sizes, lengths, targets and the simulator's spread over seeds; never signals or matrices).
+The simulated cohort has the same sites, sizes and scan lengths: in seconds, as the real
+repetition times differ (1.5 to 3 s) and what a band-limited scan tells grows with its seconds.
+Single strengths can be tried with ``--set subject=0.3``. ``--write`` stores the scalars that the
+package and its tests use (sizes, lengths, targets and the simulator's spread over seeds; never
+signals or matrices).
 """
 
 from __future__ import annotations
@@ -92,6 +94,7 @@ class RealCohort:
             self.site = [str(name) for name in data["site"][valid]]
             self.diagnosis = [str(name) for name in data["diagnosis"][valid]]
             self.subject = [str(name) for name in data["subject"][valid]]
+            self.tr = [float(seconds) for seconds in data["tr"][valid]]
 
     @property
     def long(self) -> list[int]:
@@ -105,16 +108,13 @@ class RealCohort:
 
     @property
     def layout(self) -> dict[str, dict[str, int]]:
-        """Subjects and median scan length of each site."""
-        lengths = {
-            name: [
-                s.shape[1] for s, site in zip(self.scans, self.site, strict=True) if site == name
-            ]
-            for name in sorted(set(self.site))
-        }
+        """Subjects and median scan length in seconds of each site."""
+        seconds: dict[str, list[float]] = {name: [] for name in sorted(set(self.site))}
+        for scan, site, tr in zip(self.scans, self.site, self.tr, strict=True):
+            seconds[site].append(scan.shape[1] * tr)
         return {
-            name: {"subjects": len(found), "timepoints": int(np.median(found))}
-            for name, found in lengths.items()
+            name: {"subjects": len(found), "seconds": round(float(np.median(found)))}
+            for name, found in seconds.items()
         }
 
     def windows(self) -> Cohort:

@@ -227,7 +227,7 @@ class TestDecoding:
 class TestParameters:
     def test_recorded(self):
         cohort = simulate_cohort(**SMALL, sites={"a": 1}, group=0.3, seed=5)
-        recorded = cohort.provenance["parameters"]
+        recorded = cohort.provenance["options"]
         assert recorded["subjects"] == 12
         assert recorded["seed"] == 5
         assert recorded["sites"] == {"a": 1}
@@ -247,8 +247,8 @@ class TestParameters:
             ({"stride": 0}, "Expected stride of at least 1, got 0."),
             ({"regions": 1}, "Expected at least 2 regions, got 1."),
             ({"length": 5}, "Expected windows of at least 10 time points, got 5."),
-            ({"tr": 0.0}, "Expected a repetition time tr above 0 seconds, got 0.0."),
-            ({"tr": float("nan")}, "above 0 seconds, got nan."),
+            ({"tr": 0.0}, "tr above 0 and up to 10 seconds, got 0.0."),
+            ({"tr": float("nan")}, "up to 10 seconds, got nan."),
             ({"groups": ()}, "Expected a list of different group names"),
             ({"groups": ("a", "a")}, "Expected a list of different group names"),
             ({"groups": "HC"}, "Expected a list of different group names"),
@@ -261,6 +261,7 @@ class TestParameters:
             ({"motion_share": 1.5}, "Expected motion_share between 0 and 1, got 1.5."),
             ({"dwell_seconds": 0.0}, "Expected dwell_seconds above 0"),
             ({"low_hz": 0.2}, "Expected low_hz below high_hz"),
+            ({"low_hz": 0.3, "high_hz": 0.4}, "holds no frequency of scans of 105 time points"),
             ({"subject": float("inf")}, "Expected the effect subject"),
         ],
     )

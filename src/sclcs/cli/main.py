@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import sclcs
-from sclcs.cli import cohort, demo, encoder, select
+from sclcs.cli import cohort, demo, encoder, select, spis
 from sclcs.core.errors import SclcsError
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
@@ -25,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(cohort.app, name="cohort")
+app.add_typer(spis.app, name="spis")
 app.add_typer(encoder.app, name="encoder")
 app.command("select")(select.select)
 app.command("demo")(demo.demo)

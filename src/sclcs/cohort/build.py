@@ -70,7 +70,7 @@ class _Builder:
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
         """Yield the windows of each good scan (window, region, time)."""
-        for scan in track(self.scans, "Reading scans"):
+        for scan in track(self.scans, "Preparing scans"):
             windows = self._windows_of(scan)
             if windows is not None:
                 yield windows

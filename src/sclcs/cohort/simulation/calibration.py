@@ -20,6 +20,7 @@ from sclcs.cohort.simulation.statistics import measure_scans, measure_windows
 __all__ = ["calibration", "measure_simulated_scans", "measure_simulated_windows"]
 
 CALIBRATION_FILE = "calibration.json"
+_TR = 2.0
 
 
 def calibration() -> dict[str, Any]:
@@ -45,21 +46,26 @@ def measure_simulated_scans(
     Parameters
     ----------
     sites : mapping
-        For each site its number of `subjects` and the `timepoints` of its scans.
+        For each site its number of `subjects` and the `seconds` of its scans.
     effects : Effects
         Strengths.
     seed : int
         Seed of the cohort.
     """
     sizes = {name: float(site["subjects"]) for name, site in sites.items()}
-    longest = max(site["timepoints"] for site in sites.values())
+    length = {name: round(site["seconds"] / _TR) for name, site in sites.items()}
     cohort = simulate_cohort(
-        round(sum(sizes.values())), 1, length=longest, sites=sizes, effects=effects, seed=seed
+        round(sum(sizes.values())),
+        1,
+        length=max(length.values()),
+        tr=_TR,
+        sites=sizes,
+        effects=effects,
+        seed=seed,
     )
-    signals = np.asarray(cohort.signals)
     site_of_scan = list(cohort.labels("site"))
     scans = [
-        scan[:, : sites[site]["timepoints"]]
-        for scan, site in zip(signals, site_of_scan, strict=True)
+        scan[:, : length[site]]
+        for scan, site in zip(np.asarray(cohort.signals), site_of_scan, strict=True)
     ]
     return measure_scans(scans, list(cohort.labels("diagnosis")), site_of_scan)

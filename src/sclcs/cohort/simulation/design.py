@@ -106,7 +106,7 @@ def apportion(total: int, weights: Mapping[str, float]) -> dict[str, int]:
 def _site_weights(sites: int | Mapping[str, float] | None) -> dict[str, float]:
     if sites is None:
         return {name: float(sum(cells)) for name, cells in PAPER_SITES.items()}
-    if isinstance(sites, int):
+    if not isinstance(sites, Mapping):
         if sites < 1:
             raise InputError(f"Expected at least one site, got {sites}.")
         return {str(number + 1): 1.0 for number in range(sites)}

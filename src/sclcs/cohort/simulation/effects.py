@@ -19,10 +19,11 @@ _BELOW_ONE = ("noise", "colour")
 class Effects:
     """Strengths of everything that shapes a simulated scan.
 
-    The defaults are calibrated on a real cohort (``tools/calibrate_simulator.py``); zero
-    switches an effect off. Connectivity strengths are the root mean square, over pairs of
-    regions, of the change of the log-connectivity (the matrix logarithm of the
-    correlation matrix, in which effects add up and every sum is a valid connectivity).
+    The defaults are calibrated on a real cohort of 33 regions
+    (``tools/calibrate_simulator.py``); zero switches an effect off. Connectivity strengths
+    are the root mean square, over pairs of regions, of the change of the log-connectivity
+    (the matrix logarithm of the correlation matrix, in which effects add up and every sum
+    is a valid connectivity).
 
     Parameters
     ----------
@@ -61,8 +62,8 @@ class Effects:
     subject: float = 0.208
     subject_global: float = 0.6
     session: float = 0.075
-    site: float = 0.052
-    group: float = 0.0085
+    site: float = 0.049
+    group: float = 0.0095
     state: float = 0.092
     dwell_seconds: float = 140.0
     noise: float = 0.25

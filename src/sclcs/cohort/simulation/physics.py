@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.simulation.effects import Effects
+from sclcs.core.errors import InputError
 
 __all__ = ["Motion", "Scanner", "haemodynamic_response", "state_sequence"]
 
@@ -88,7 +89,13 @@ class Scanner:
     @cached_property
     def _pass_band(self) -> Floats:
         low, high = self.effects.low_hz, self.effects.high_hz
-        return ((self._frequencies >= low) & (self._frequencies <= high)).astype(float)
+        passed = (self._frequencies >= low) & (self._frequencies <= high)
+        if not passed.any():
+            raise InputError(
+                f"The pass band from {low} to {high} Hz holds no frequency of scans of "
+                f"{self.n_timepoints} time points every {self.tr} s; widen it."
+            )
+        return passed.astype(np.float64)
 
     @cached_property
     def _neural_filter(self) -> NDArray[np.complex128]:

@@ -30,6 +30,7 @@ __all__ = ["simulate_cohort"]
 
 Floats = NDArray[np.float64]
 _SHORTEST_WINDOW = 10
+_LONGEST_TR = 10.0  # beyond, a haemodynamic response falls between two time points
 _DOSENBACH_REGIONS = 33
 
 
@@ -91,30 +92,23 @@ def simulate_cohort(
     Cohort(8 samples, 4 subjects, 6 regions, 70 time points)
     """
     effects = (effects or Effects()).change(strengths)
-    _check_sizes(subjects=subjects, windows=windows, sessions=sessions, stride=stride)
+    sizes = {"subjects": subjects, "windows": windows, "sessions": sessions, "stride": stride}
+    _check_sizes(sizes)
     _check_shape(regions, length, tr, groups)
-    study = _Study(
-        enrol(subjects, sites, groups, seed),
-        tuple(groups),
-        sessions,
-        population_anatomy(regions),
-        Scanner(length + (windows - 1) * stride, tr, effects),
-        seed,
-    )
-    parameters = {
-        "subjects": subjects,
-        "windows": windows,
+    people = enrol(subjects, sites, groups, seed)
+    scanner = Scanner(length + (windows - 1) * stride, tr, effects)
+    study = _Study(people, tuple(groups), sessions, population_anatomy(regions), scanner, seed)
+    options = {
+        **sizes,
         "regions": regions,
         "length": length,
-        "stride": stride,
         "tr": tr,
-        "sessions": sessions,
         "sites": dict(sites) if isinstance(sites, Mapping) else sites,
         "groups": list(groups),
         "effects": effects.to_dict(),
         "seed": seed,
     }
-    provenance = {"reader": "simulate", "parameters": parameters}
+    provenance = {"reader": "simulate", "source": "simulation", "options": options}
     scans = Scans(list(study.scans()), _region_names(regions), tr, provenance)
     cohort = scans.windows(length, stride)
     cohort.truth = study.truth()
@@ -220,7 +214,7 @@ class _Study:
         )
 
 
-def _check_sizes(**sizes: int) -> None:
+def _check_sizes(sizes: Mapping[str, int]) -> None:
     for name, value in sizes.items():
         if value < 1:
             raise InputError(f"Expected {name} of at least 1, got {value}.")
@@ -233,8 +227,10 @@ def _check_shape(regions: int, length: int, tr: float, groups: Sequence[str]) ->
         raise InputError(
             f"Expected windows of at least {_SHORTEST_WINDOW} time points, got {length}."
         )
-    if not 0 < tr < np.inf:
-        raise InputError(f"Expected a repetition time tr above 0 seconds, got {tr}.")
+    if not 0 < tr <= _LONGEST_TR:
+        raise InputError(
+            f"Expected a repetition time tr above 0 and up to {_LONGEST_TR:.0f} seconds, got {tr}."
+        )
     if isinstance(groups, str) or not groups or len(set(groups)) != len(groups):
         raise InputError(f"Expected a list of different group names, got {groups!r}.")
 

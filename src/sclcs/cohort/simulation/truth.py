@@ -28,9 +28,10 @@ class GroundTruth:
     subjects, sites, groups : tuple of str
         Names along the first axis of the effects.
     population : ndarray, shape (region, region)
-        Connectivity shared by everybody.
+        Connectivity shared by everybody: a correlation matrix, before measurement noise.
     subject_effects, site_effects, group_effects : ndarray, shape (name, region, region)
-        Deviations of each subject, site and diagnostic group.
+        Deviations of each subject, site and diagnostic group: the change of the Fisher-z
+        connectivity that each alone makes to the population.
     """
 
     subjects: tuple[str, ...]

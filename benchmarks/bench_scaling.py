@@ -1,0 +1,150 @@
+"""How the cost of each family grows with regions (N) and time points (T).
+
+    python benchmarks/bench_scaling.py [--write docs/results] [--quick]
+
+CPU seconds of one sample, one thread, warm, the fast set's members of each family; exponents are
+slopes of log(seconds) over the last three sizes. With --write the table and the figure of the
+documentation are made again. `--large` also runs N = 400, T = 1200 and prints peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sclcs import simulate_cohort
+from sclcs.spi import compute, compute_block, resolve
+from sclcs.spi.runner import family_members
+
+REGIONS = (33, 66, 132, 264)
+TIMES = (70, 140, 280, 560)
+LARGE = (400, 1200)
+NO_SEEDS = np.zeros(1, dtype=np.uint64)
+ENOUGH_SECONDS = 0.3  # repeat short measurements until they add up to this
+
+
+def signals_of(n_regions: int, n_timepoints: int) -> np.ndarray:
+    cohort = simulate_cohort(1, 1, n_regions, length=n_timepoints, seed=1)
+    return np.asarray(cohort.signals, dtype=np.float64)
+
+
+def cpu_seconds(signals: np.ndarray, members: list[str]) -> float:
+    """Return the smallest CPU time of a few calls; noise only ever adds."""
+    best, spent = np.inf, 0.0
+    while spent < ENOUGH_SECONDS:
+        start = time.process_time()
+        compute_block(signals, members, sample_seeds=NO_SEEDS)
+        elapsed = time.process_time() - start
+        best, spent = min(best, elapsed), spent + elapsed
+    return float(best)
+
+
+def measure(regions: tuple[int, ...], times: tuple[int, ...]) -> pd.DataFrame:
+    families = family_members(resolve("paper-fast"))
+    sizes = [(n, times[0]) for n in regions] + [(regions[0], t) for t in times[1:]]
+    rows = []
+    for n, t in sizes:
+        signals = signals_of(n, t)
+        for family, members in families.items():
+            if (n, t) == sizes[0]:
+                compute_block(signals, members, sample_seeds=NO_SEEDS)  # compile
+            seconds = cpu_seconds(signals, members)
+            rows.append({"family": family, "regions": n, "timepoints": t, "seconds": seconds})
+        print(
+            f"N = {n}, T = {t}: {sum(r['seconds'] for r in rows[-len(families) :]):.3f} s",
+            flush=True,
+        )
+    return pd.DataFrame(rows)
+
+
+def exponent(rows: pd.DataFrame, axis: str) -> float:
+    last = rows.sort_values(axis).tail(3)
+    return float(np.polyfit(np.log(last[axis]), np.log(last["seconds"]), 1)[0])
+
+
+def summarise(
+    table: pd.DataFrame, regions: tuple[int, ...], times: tuple[int, ...]
+) -> pd.DataFrame:
+    rows = []
+    for family, group in table.groupby("family"):
+        by_n = group[group["timepoints"] == times[0]].set_index("regions")["seconds"]
+        by_t = group[group["regions"] == regions[0]].set_index("timepoints")["seconds"]
+        rows.append(
+            {
+                "family": family,
+                **{f"N={n}": by_n[n] for n in regions},
+                **{f"T={t}": by_t[t] for t in times[1:]},
+                "exponent N": exponent(group[group["timepoints"] == times[0]], "regions"),
+                "exponent T": exponent(group[group["regions"] == regions[0]], "timepoints"),
+            }
+        )
+    return pd.DataFrame(rows).set_index("family").sort_values(f"N={regions[-1]}", ascending=False)
+
+
+def draw(table: pd.DataFrame, regions: tuple[int, ...], times: tuple[int, ...], path: Path) -> None:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5.2), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    order = summarise(table, regions, times).index
+    colours = mpl.colormaps["tab20"](np.linspace(0, 1, len(order)))
+    markers = "os^Dv<>ph*XPd8H"
+    sides = (("regions", "timepoints", times[0]), ("timepoints", "regions", regions[0]))
+    for side, (axis, other, fixed) in zip(axes, sides, strict=True):
+        part = table[table[other] == fixed]
+        for family, colour, marker in zip(order, colours, markers, strict=False):
+            line = part[part["family"] == family].sort_values(axis)
+            side.plot(line[axis], line["seconds"], color=colour, marker=marker, label=family, ms=5)
+        side.set_xscale("log", base=2)
+        side.set_yscale("log")
+        side.set_xticks(sorted(part[axis].unique()), sorted(part[axis].unique()))
+        side.set_xlabel("regions N" if axis == "regions" else "time points T")
+        side.set_title(f"{'T' if axis == 'regions' else 'N'} = {fixed}", loc="left", fontsize=11)
+        side.spines[["top", "right"]].set_visible(False)
+        side.grid(alpha=0.25)
+    axes[0].set_ylabel("CPU seconds per sample, one thread")
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=8
+    )
+    figure.savefig(path, dpi=120)
+
+
+def large() -> None:
+    signals = signals_of(*LARGE)
+    start = time.process_time()
+    result = compute(signals, "paper-fast")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"N = {LARGE[0]}, T = {LARGE[1]}: {time.process_time() - start:.0f} CPU s, peak memory "
+        f"{peak:.2f} GB with the result of {result.nbytes / 2**30:.2f} GB"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--large", action="store_true")
+    options = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    regions, times = (REGIONS[:3], TIMES[:3]) if options.quick else (REGIONS, TIMES)
+    table = measure(regions, times)
+    summary = summarise(table, regions, times)
+    print(summary.to_string(float_format=lambda v: f"{v:.3g}"))
+    if options.write:
+        options.write.mkdir(parents=True, exist_ok=True)
+        summary.to_csv(options.write / "scaling.csv", float_format="%.4g")
+        draw(table, regions, times, options.write / "scaling.png")
+    if options.large:
+        large()
+
+
+if __name__ == "__main__":
+    main()

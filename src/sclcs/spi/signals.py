@@ -1,0 +1,137 @@
+"""Check the signals and bring them into the form that families expect."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sclcs.core.errors import InputError, name_first
+from sclcs.core.seeds import child_seed
+from sclcs.spi.context import Array
+
+__all__ = ["StandardSignals", "check_signals", "sample_seeds", "standardise"]
+
+MINIMUM_REGIONS = 2
+MINIMUM_TIMES = 2
+# A region whose spread is a few units of rounding of its level holds no signal.
+CONSTANT_ULPS = 8
+
+
+@dataclass(frozen=True)
+class StandardSignals:
+    """Z-scored signals and which regions can be used.
+
+    Parameters
+    ----------
+    values : array, shape (sample, region, time)
+        Mean 0 and variance 1 (divisor T - 1) along time; 0 in constant regions.
+    usable : array of bool, shape (sample, region)
+        False for constant regions.
+    """
+
+    values: Array
+    usable: NDArray[np.bool_]
+
+    @cached_property
+    def constant_regions(self) -> list[list[int]]:
+        """The constant regions of each sample."""
+        return [np.flatnonzero(~row).tolist() for row in self.usable]
+
+
+def check_signals(signals: ArrayLike) -> Array:
+    """Return the signals as a float64 batch, or say what is wrong with them.
+
+    Parameters
+    ----------
+    signals : array_like, shape (sample, region, time) or (region, time)
+        Real numbers.
+
+    Returns
+    -------
+    array, shape (sample, region, time)
+
+    Raises
+    ------
+    InputError
+        On a wrong number of dimensions, fewer than two regions or time points,
+        values that are not real numbers, NaN or infinite values.
+    """
+    array = np.asarray(signals)
+    if array.dtype.kind not in "fiu":
+        raise InputError(f"Signals must be real numbers, but their type is {array.dtype}.")
+    if array.ndim not in {2, 3}:
+        raise InputError(
+            "Signals must have the axes (sample, region, time) or (region, time), "
+            f"but their shape is {array.shape}."
+        )
+    batch = np.ascontiguousarray(array.reshape((-1, *array.shape[-2:])), dtype=np.float64)
+    n_samples, n_regions, n_times = batch.shape
+    if n_samples == 0:
+        raise InputError("Signals hold no sample.")
+    if n_regions < MINIMUM_REGIONS or n_times < MINIMUM_TIMES:
+        raise InputError(
+            f"Signals need at least {MINIMUM_REGIONS} regions and {MINIMUM_TIMES} time points, "
+            f"but have {n_regions} regions x {n_times} time points; the time axis is the last."
+        )
+    finite = np.isfinite(batch).all(axis=(1, 2))
+    if not finite.all():
+        raise InputError(
+            "Signals must be finite, but these samples hold NaN or infinite values: "
+            f"{name_first(np.flatnonzero(~finite))}. Repair or leave out their regions or samples."
+        )
+    return batch
+
+
+def standardise(batch: Array) -> StandardSignals:
+    """Z-score every region along time, with divisor T - 1.
+
+    Parameters
+    ----------
+    batch : array, shape (sample, region, time)
+        Finite.
+
+    Returns
+    -------
+    StandardSignals
+    """
+    size = np.abs(batch).max(axis=-1, keepdims=True)
+    # Powers of two are exact: ordinary signals keep every bit, and the squares of huge or
+    # tiny ones neither overflow nor vanish.
+    _, exponent = np.frexp(size)
+    scaled = np.ldexp(batch, -exponent)
+    spread = np.ptp(scaled, axis=-1, keepdims=True)
+    usable = spread > CONSTANT_ULPS * np.finfo(np.float64).eps
+    centred = scaled - scaled.mean(axis=-1, keepdims=True)
+    deviation = scaled.std(axis=-1, ddof=1, keepdims=True)
+    values = np.where(usable, centred / np.where(usable, deviation, 1.0), 0.0)
+    return StandardSignals(values=values, usable=usable[..., 0])
+
+
+def sample_seeds(
+    batch: Array, seed: int, sample_keys: Sequence[object] | None = None
+) -> NDArray[np.uint64]:
+    """Return one seed per sample that does not depend on its place in the batch.
+
+    Parameters
+    ----------
+    batch : array, shape (sample, region, time)
+        The signals.
+    seed : int
+        The user's seed.
+    sample_keys : sequence, optional
+        Names that identify the samples; by default their content does.
+
+    Returns
+    -------
+    array of uint64, shape (sample,)
+    """
+    if sample_keys is None:
+        keys: list[object] = [hashlib.sha256(sample.tobytes()).hexdigest() for sample in batch]
+    else:
+        keys = list(sample_keys)
+    return np.array([child_seed(seed, "spi", key) for key in keys], dtype=np.uint64)

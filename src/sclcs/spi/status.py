@@ -1,0 +1,111 @@
+"""What became of an operator on a sample, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from sclcs.core.errors import name_first
+from sclcs.spi.context import Array
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["OperatorOutcome", "Status", "judge_matrices", "status_table"]
+
+
+class Status(StrEnum):
+    """The four things that can become of an operator on a sample."""
+
+    OK = "ok"
+    PARTIAL = "partial-nan"  # some pairs have no finite value
+    FAILED = "failed"  # an error, or no pair has a finite value
+    SKIPPED = "skipped"  # not tried: the sample does not meet the operator's needs
+
+
+@dataclass(frozen=True)
+class OperatorOutcome:
+    """One operator on a block of samples.
+
+    Parameters
+    ----------
+    matrices : array, shape (sample, region, region)
+        NaN on the diagonal and wherever the operator is undefined.
+    status : list of Status
+        One per sample.
+    reason : list of str
+        One per sample; empty where the status is ``ok``.
+    seconds : float
+        Time spent. Operators of a family are computed together and share it equally.
+    """
+
+    matrices: Array
+    status: list[Status]
+    reason: list[str]
+    seconds: float = 0.0
+
+
+def judge_matrices(matrices: Array, constant: list[list[int]]) -> tuple[list[Status], list[str]]:
+    """Derive status and reason of each sample from the values of an operator.
+
+    Parameters
+    ----------
+    matrices : array, shape (sample, region, region)
+        With a NaN diagonal.
+    constant : list of list of int
+        The constant regions of each sample.
+
+    Returns
+    -------
+    status : list of Status
+    reason : list of str
+    """
+    n_regions = matrices.shape[-1]
+    n_pairs = n_regions * (n_regions - 1)
+    n_missing = n_pairs - np.isfinite(matrices).sum(axis=(1, 2))
+    if not n_missing.any():
+        return [Status.OK] * len(matrices), [""] * len(matrices)
+    status, reason = [], []
+    for missing, regions in zip(n_missing.tolist(), constant, strict=True):
+        usable = n_regions - len(regions)
+        undefined = missing - (n_pairs - usable * (usable - 1))
+        causes = []
+        if regions:
+            causes.append(f"constant region {name_first(regions)}")
+        if undefined:
+            causes.append(f"{undefined} of {usable * (usable - 1)} values are not finite")
+        reason.append("; ".join(causes))
+        if missing == 0:
+            status.append(Status.OK)
+        else:
+            status.append(Status.FAILED if missing == n_pairs else Status.PARTIAL)
+    return status, reason
+
+
+def status_table(result: xr.DataArray) -> pd.DataFrame:
+    """Tabulate what became of every operator on every sample.
+
+    Parameters
+    ----------
+    result : xarray.DataArray
+        As returned by :func:`sclcs.spi.compute`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns ``spi``, ``sample``, ``status`` and ``reason``, one row per
+        operator and sample.
+    """
+    names, samples = result["spi"].to_numpy(), result["sample"].to_numpy()
+    return pd.DataFrame(
+        {
+            "spi": np.repeat(names, len(samples)),
+            "sample": np.tile(samples, len(names)),
+            "status": result["status"].to_numpy().ravel(),
+            "reason": result["reason"].to_numpy().ravel(),
+        }
+    )

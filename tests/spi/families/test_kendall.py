@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from family_oracles import pairs, run
+from family_signals import coupled, zscore
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+from sclcs.spi.families import kendall
+
+
+def scipy_tau(x, y):
+    return stats.kendalltau(x, y).statistic
+
+
+@pytest.mark.parametrize("n_times", [2, 3, 12, 41, 64, 65, 130])
+def test_equals_scipy(n_times):
+    signals = coupled(n_times=n_times)
+    out = run(kendall, signals)
+    expected = pairs(signals, scipy_tau)
+    np.testing.assert_allclose(out["kendalltau"], expected, atol=1e-14)
+    np.testing.assert_allclose(out["kendalltau-sq"], expected**2, atol=1e-14)
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.arrays(np.int64, st.tuples(st.just(4), st.integers(2, 30)), elements=st.integers(0, 4)))
+def test_equals_scipy_with_ties(values):
+    values[:, :2] = [0, 1]  # no row is constant
+    signals = zscore(values[None].astype(float))
+    expected = pairs(signals, scipy_tau)
+    np.testing.assert_allclose(run(kendall, signals)["kendalltau"], expected, atol=1e-14)
+
+
+def test_blocks_do_not_change_the_result():
+    signals = np.round(coupled(n_times=50), 1)
+    small = run(kendall, signals, memory_bytes=2000)
+    whole = run(kendall, signals)
+    for name, matrix in whole.items():
+        np.testing.assert_array_equal(small[name], matrix)

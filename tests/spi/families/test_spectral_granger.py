@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from family_signals import assert_same, context, coupled, off_diagonal
+
+from sclcs.spi.families.spectral_granger import (
+    MEMBERS,
+    _careful,
+    _is_regular,
+    _log_sum,
+    compute,
+)
+
+
+def causalities(x: np.ndarray, i: int, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """Geweke's causalities j -> i and i -> j on the 513 frequencies, from the 2 x 2 transfer."""
+    z = x[[i, j]]
+    n_times = z.shape[1]
+    r0 = z @ z.T / n_times
+    r1 = z[:, 1:] @ z[:, :-1].T / (n_times - 1)
+    forward, backward = r1 @ np.linalg.inv(r0), r1.T @ np.linalg.inv(r0)
+    sigma = (np.eye(2) - forward @ backward) @ r0
+    (s, u), (_, g) = sigma
+    delay = np.exp(-2j * np.pi * np.arange(513) / 1026)
+    h = np.linalg.inv(np.eye(2) - forward * delay[:, None, None])
+    onto_i = s * np.abs(h[:, 0, 0] + u / s * h[:, 0, 1]) ** 2
+    onto_j = g * np.abs(h[:, 1, 1] + u / g * h[:, 1, 0]) ** 2
+    return (
+        np.log((onto_i + (g - u**2 / s) * np.abs(h[:, 0, 1]) ** 2) / onto_i),
+        np.log((onto_j + (s - u**2 / g) * np.abs(h[:, 1, 0]) ** 2) / onto_j),
+    )
+
+
+def oracle(name: str, x: np.ndarray) -> np.ndarray:
+    member = MEMBERS[name]
+    labels = np.linspace(0, 0.5, 513)
+    inside = (labels >= max(member.lowest, 1e-5)) & (labels <= member.highest)
+    reduce = np.mean if member.statistic == "mean" else np.max
+    out = np.full((len(x), len(x)), np.nan)
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            onto_i, onto_j = causalities(x, i, j)
+            # Oriented column -> row.
+            out[i, j], out[j, i] = reduce(onto_i[inside]), reduce(onto_j[inside])
+    return out
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_definition(name):
+    signals = coupled()
+    expected = np.stack([oracle(name, x) for x in signals])
+    assert_same(compute(signals, [name], context())[name], expected, atol=1e-12)
+
+
+def test_orientation_is_column_to_row():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1, 2, 400))
+    x[0, 1, 1:] += 2 * x[0, 0, :-1]  # region 0 drives region 1
+    name = "sgc_parametric_mean_fs-1_fmin-0_fmax-0-25_order-1"
+    value = compute(
+        (x - x.mean(-1, keepdims=True)) / x.std(-1, ddof=1, keepdims=True), [name], context(1)
+    )
+    assert value[name][0, 1, 0] > 10 * value[name][0, 0, 1]
+
+
+def test_copies_are_nan_and_leave_the_others_alone():
+    signals = coupled()
+    name = next(iter(MEMBERS))
+    without = compute(signals[:, [0, 2, 3, 4]], [name], context())[name]
+    signals[:, 1] = signals[:, 0]
+    value = compute(signals, [name], context())[name]
+    assert np.isnan(value[:, 0, 1]).all()
+    rest = np.delete(np.delete(value, 1, axis=1), 1, axis=2)
+    np.testing.assert_allclose(off_diagonal(rest), off_diagonal(without), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_bins", [1, 5, 31, 32, 33, 257])
+@pytest.mark.parametrize(("p", "q", "h"), [(1.5, 1.2, 0.3), (1.1, -0.6, 4.0), (1.0, 0.0, -0.2)])
+def test_products_replace_logarithms(n_bins, p, q, h):
+    cosines = np.cos(np.linspace(0, np.pi / 2, n_bins))
+    assert _is_regular(p, q, h, cosines)
+    expected = np.log1p(h / (p + q * cosines))
+    assert _log_sum(p, q, h, cosines) == pytest.approx(expected.sum(), rel=1e-12)
+    assert _careful(p, q, h, cosines) == pytest.approx((expected.mean(), expected.max()))
+
+
+def test_nan_bins_are_skipped_up_to_a_half():
+    cosines = np.array([-1.0, -0.5, 0.5, 1.0])
+    # 1 + h/(p + q cos) is negative where p + q cos < 0.9
+    assert not _is_regular(1.0, 0.5, -0.9, cosines)
+    mean, highest = _careful(1.0, 0.5, -0.9, cosines)
+    expected = np.log(1 - 0.9 / (1 + 0.5 * cosines[2:]))
+    assert (mean, highest) == pytest.approx((expected.mean(), expected.max()))
+    assert np.isnan(_careful(1.0, 0.5, -1.3, cosines)).all()

