@@ -16,11 +16,6 @@ def cohort_path(tmp_path_factory):
     return path
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.mark.parametrize("method", ["random", "sclcs", "sclcs-dense", "sps-mha"])
 def test_select_writes_the_core_set_and_its_record(sclcs, cohort_path, tmp_path, method):
     out = tmp_path / "new" / "core.csv"

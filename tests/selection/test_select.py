@@ -20,11 +20,6 @@ def cohort():
     return make_cohort({f"s{i}": 3 for i in range(7)} | {"single": 1})
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path_factory.getbasetemp() / "selection-cache"))
-
-
 def parameters(method):
     return QUICK if SELECTORS[method].needs_training else {}
 
