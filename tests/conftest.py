@@ -23,6 +23,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 REAL_COHORT = REPOSITORY.parent / "shared" / "data" / "abide_dos160_dmn33.npz"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Tests neither read nor fill the user's cache of trained scores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCLCS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def real_cohort_file():
     """The real cohort's file, where the project's shared folder is beside the clone."""

@@ -15,13 +15,6 @@ def stored_cohort(tmp_path_factory):
     return path
 
 
-@pytest.fixture(autouse=True, scope="module")
-def training_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SCLCS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 def test_the_list_explains_every_method(sclcs):
     shown = sclcs("select", "--list")
     assert shown.code == 0

@@ -39,7 +39,6 @@ def test_every_block_says_what_it_is(page):
 def test_the_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     prepare(page, tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     namespace = {"__name__": "__main__"}
     for kind, text in runnable(page):

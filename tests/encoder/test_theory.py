@@ -6,7 +6,7 @@ import pytest
 from sclcs.encoder.perturbation import RunningScore
 from sclcs.encoder.settings import EncoderSettings
 from sclcs.selection.density import draw_balanced, stable_pool
-from sclcs.selection.perturbation import lowest
+from sclcs.selection.sample_order import best
 
 
 def entropy(rows):
@@ -82,7 +82,7 @@ def test_theorem_3_top_k_is_biased_towards_the_steadier_cluster(rng):
     limit = share_p * threshold / ratio
     gap = threshold - threshold / 2
     assert limit == pytest.approx(share_p + share_p * (1 - share_p) / ratio * gap)
-    chosen = lowest(scores, int(ratio * n))
+    chosen = best(scores, int(ratio * n), "low", np.arange(n))
     assert in_p[chosen].mean() == pytest.approx(limit, abs=0.006)
     assert limit > share_p + 0.1
 
@@ -94,7 +94,7 @@ def test_density_sampling_covers_rare_scores_better_than_the_lowest(rng):
     drawn = [draw_balanced(pool, 100, np.random.default_rng(seed)) for seed in range(30)]
     share_of_rare = np.mean([(rows >= 900).mean() for rows in drawn])
     assert share_of_rare > 0.2  # one in ten samples is rare
-    assert (lowest(scores, 100) < 900).all()
+    assert (best(scores, 100, "low", np.arange(len(scores))) < 900).all()
 
     def cover(rows):  # farthest any sample is from a chosen one
         return np.abs(scores[:, None] - scores[rows][None]).min(axis=1).max()

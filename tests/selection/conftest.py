@@ -4,14 +4,6 @@ import pytest
 from sclcs.cohort.simulation import simulate_cohort
 
 
-@pytest.fixture(scope="session", autouse=True)
-def training_cache(tmp_path_factory):
-    """Trainings of the tests are shared, and never read from the user's own cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SCLCS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.fixture(scope="session")
 def small_cohort():
     """72 samples: 18 subjects x 4 windows, 6 regions, 26 time points."""

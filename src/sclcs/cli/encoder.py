@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sclcs.cli.output import JsonFlag, print_json, print_table
 from sclcs.cli.values import parse_numbers, parse_parameters
+
+if TYPE_CHECKING:
+    from sclcs.encoder import EncoderRun
 
 __all__ = ["app"]
 
@@ -62,13 +65,17 @@ def train(
         **changes,
     )
     run.save(out)
-    last = run.history.iloc[-1]
+    _announce(run, out, json)
+
+
+def _announce(run: EncoderRun, out: Path, json: bool) -> None:
+    loss = float(run.history["loss"].iloc[-1])
     if json:
-        print_json({"run": str(out), "samples": len(run.scores), "loss": float(last["loss"])})
+        print_json({"run": str(out), "samples": len(run.scores), "loss": loss})
         return
     typer.echo(
         f"{len(run.scores)} samples scored in {run.settings.epochs} epochs "
-        f"({run.facts['seconds']:.0f} s); loss {last['loss']:.3f}"
+        f"({run.facts['seconds']:.0f} s); loss {loss:.3f}"
     )
     typer.echo(f"Run: {out}")
 

@@ -57,14 +57,9 @@ def select(
     if cohort is None or out is None:
         raise InputError("Expected a cohort and --out core.csv (or --list); see --help.")
     from sclcs.cohort.cohort import Cohort
-    from sclcs.core.files import refuse_existing
-    from sclcs.core.provenance import sidecar_path
     from sclcs.selection import select as choose
 
-    if out.suffix != ".csv":
-        raise InputError(f"A core-set is saved as .csv, got {out.name!r}.")
-    refuse_existing(out)
-    refuse_existing(sidecar_path(out))
+    _require_new(out)
     parameters = parse_parameters(param)
     if epochs is not None:
         parameters["epochs"] = epochs
@@ -73,6 +68,17 @@ def select(
     core = choose(Cohort.open(cohort), method or "sclcs", ratio, seed, **parameters)
     core.save(out)
     _announce(core, out, json)
+
+
+def _require_new(out: Path) -> None:
+    """Say before training what saving would say after it."""
+    from sclcs.core.files import refuse_existing
+    from sclcs.core.provenance import sidecar_path
+
+    if out.suffix != ".csv":
+        raise InputError(f"A core-set is saved as .csv, got {out.name!r}.")
+    refuse_existing(out)
+    refuse_existing(sidecar_path(out))
 
 
 def _announce(core: CoreSet, out: Path, json: bool) -> None:

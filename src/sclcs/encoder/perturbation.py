@@ -145,7 +145,7 @@ class EveryEpoch:
             rows = slice(start, start + BLOCK)
             new = compute(self._inputs[rows].to(device)).cpu()
             kept = self._maps[rows]
-            norms = torch.linalg.vector_norm(kept.sub_(new), dim=(1, 2))
+            norms: Tensor = torch.linalg.vector_norm(kept.sub_(new), dim=(1, 2))
             kept.copy_(new)
             return norms
 

@@ -94,16 +94,9 @@ def train_encoder(
 
     order = np.argsort(np.array(cohort.sample_ids, dtype=str), kind="stable")
     started = time.perf_counter()
+    options: dict[str, Any] = {"seed": seed, "device": place, "keep_curves": keep_curves}
     with Scratch(memory_gb) as scratch:
-        training = _prepare(
-            cohort,
-            order,
-            chosen,
-            seed=seed,
-            device=place,
-            scratch=scratch,
-            keep_curves=keep_curves,
-        )
+        training = _prepare(cohort, order, chosen, scratch=scratch, **options)
         with crew_of(_workers(place)) as training.model.crew:
             training.run(
                 Path(checkpoint) if checkpoint else None,

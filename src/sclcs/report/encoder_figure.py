@@ -87,6 +87,7 @@ def draw_scores(run: EncoderRun, beta: float = 0.05) -> Figure:
         fontsize=8,
     )
     axes[0].set_yticks([])
+    axes[0].set_xlim(bins[0], bins[-1])
     axes[0].legend(frameon=False, fontsize=8, loc="center right")
     hidden = int((finite > bins[-1]).sum())
     note = f" ({hidden} beyond the right edge)" if hidden else ""
@@ -116,8 +117,7 @@ def draw_convergence(run: EncoderRun) -> Figure:
             axes[place].plot(epochs[known], smooth, color=BLUE, linewidth=1.8, label="smoothed")
         _label(axes[place], "epoch", "")
         _finish(axes[place], title)
-    if (run.history["perturbation"].dropna() > 0).all():
-        axes[0].set_yscale("log")
+    axes[0].set_ylim(bottom=0)
     axes[1].legend(frameon=False, fontsize=8)
     return figure
 

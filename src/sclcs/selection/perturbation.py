@@ -38,7 +38,7 @@ def _facts(run: EncoderRun) -> dict[str, Any]:
 
 def _perturbation(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
     run = _train(cohort, seed, parameters)
-    return Scores(run.scores, "low", _facts(run))
+    return Scores(run.scores, "low", _facts(run), ties="id")
 
 
 def _training_parameters(preset: str) -> dict[str, Any]:

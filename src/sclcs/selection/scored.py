@@ -48,11 +48,14 @@ class Scores:
         Which end a core-set takes.
     facts : mapping
         What should be recorded with the core-set.
+    ties : {"chance", "id"}
+        What decides between equal scores: a random number per sample, or the sample id.
     """
 
     values: NDArray[np.float64]
     keep: Literal["low", "high"]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    ties: Literal["chance", "id"] = "chance"
 
 
 Score = Callable[..., Scores]
@@ -85,7 +88,10 @@ def chooser(score: Score) -> Callable[..., Choice]:
         scores = score(cohort, seed, **parameters)
         if balanced:
             return balanced_choice(cohort, size, seed, scores, options)
-        ties = chances(seed, "ties", cohort.sample_ids)
+        if scores.ties == "chance":
+            ties = chances(seed, "ties", cohort.sample_ids)
+        else:
+            ties = np.argsort(id_order(cohort)).astype(np.float64)
         rows = best(scores.values, size, scores.keep, ties)
         return Choice(rows, scores.values, facts=scores.facts)
 
@@ -131,6 +137,6 @@ def require_room(n_samples: int, size: int, beta: float) -> None:
     largest = int(np.ceil((1 - beta) * n_samples))
     if size > largest:
         raise InputError(
-            f"The core-set needs {size} samples, but with beta={beta:g} the pool to draw from "
+            f"The core-set needs {size} samples, but with beta={beta:g} the stable pool "
             f"holds about {largest} of {n_samples}; lower the ratio or beta."
         )
