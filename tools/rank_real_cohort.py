@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True, help=".npy file of the matrices")
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--bootstrap", type=int, default=1000)
-    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--skip-rankings", action="store_true", help="only the reliability")
     options = parser.parse_args()
