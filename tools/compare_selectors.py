@@ -103,7 +103,7 @@ def measure(cohort: Cohort, core: CoreSet) -> dict[str, float]:
         "samples": len(chosen),
         "subjects": len(persons),
         "samples_per_subject": len(chosen) / len(persons),
-        "class_ratio": cases / max(len(chosen) - cases, 1),
+        "class_ratio": cases / (len(chosen) - cases) if cases < len(chosen) else np.inf,
         "site_l1_samples": _l1(chosen["site"], whole["site"]),
         "site_l1_subjects": _l1(persons["site"], everyone["site"]),
     }

@@ -77,6 +77,19 @@ def test_budgets_of_classes():
         assert np.all(budgets <= [40, 33])
 
 
+def test_samples_without_gain_are_not_the_first_ones(small_cohort):
+    """A sharp preference for one difficulty leaves nothing to gain after a few samples."""
+    sharp = {"epochs": 2, "beta_a": 60.0, "beta_b": 60.0, "cutoff": 0.0}
+    by_chance = select(small_cohort, "boss", 0.3, **sharp)
+    by_id = select(small_cohort, "boss", 0.3, ties="id", **sharp)
+    n_without = by_id.parameters["samples_without_gain"]
+    assert n_without == by_chance.parameters["samples_without_gain"] > 10
+    tail = by_id.sample_ids[-n_without:]
+    assert tail == sorted(tail)
+    assert by_chance.sample_ids[: 21 - n_without] == by_id.sample_ids[: 21 - n_without]
+    assert set(by_chance.sample_ids) != set(by_id.sample_ids)
+
+
 def test_class_wise_only_where_it_makes_sense(small_cohort):
     by_subject = select(small_cohort, "boss", 0.3, epochs=2)
     assert by_subject.parameters["pools"] == 1

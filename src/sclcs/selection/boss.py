@@ -117,18 +117,23 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
     easiness = area_under_margin(margins(run, parameters["aum_on"]))
     errors = early_error(run.error_norm, used)
     ties = chances(seed, "ties", cohort.sample_ids)
-    groups = _groups(run, id_order(cohort), size, parameters["classwise"])
-    chosen = []
+    # Many gains may be zero; ids in their order would then fill up with the first sites.
+    order = np.argsort(ties) if parameters["ties"] == "chance" else id_order(cohort)
+    groups = _groups(run, order, size, parameters["classwise"])
+    chosen, n_without_gain = [], 0
     for rows, budget in groups:
         # A small class must keep enough candidates for its budget.
         allowed = min(share, 1 - budget / len(rows))
         pool = rows[without_hardest(easiness[rows], allowed, ties[rows])]
         _require_memory(len(pool))
         benefit = benefit_matrix(run.features[pool], difficulty_weights(errors[pool], shape))
-        chosen.append(pool[lazy_greedy(benefit, budget)[0]])
+        places, gains = lazy_greedy(benefit, budget)
+        chosen.append(pool[places])
+        n_without_gain += int((gains <= 0).sum())
     facts = {
         "cutoff_used": share,
         "pools": len(groups),
+        "samples_without_gain": n_without_gain,
         "error_epochs_used": [0, used - 1],
         "feature_epoch_used": run.settings.kept_feature_epoch,
         **run_facts(run),
@@ -139,6 +144,7 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
 def _check(parameters: Mapping[str, Any]) -> None:
     for name in ("beta_a", "beta_b"):
         require_number(name, parameters[name], 0, np.inf, above=True)
+    require_choice("ties", parameters["ties"], ("chance", "id"))
     require_choice("classwise", parameters["classwise"], ("auto", True, False))
     require_choice("aum_on", parameters["aum_on"], MARGINS)
 
@@ -165,6 +171,7 @@ BOSS = register(
             "beta_b": 2.0,
             "cutoff": None,
             "classwise": "auto",
+            "ties": "chance",
             "error_epochs": None,
             "aum_on": "prob",
             "feature_epoch": None,
@@ -175,6 +182,7 @@ BOSS = register(
             "beta_b": "second parameter; larger favours easier samples",
             "cutoff": "share of the hardest samples to discard; 0.3, 0.1 or 0 by ratio",
             "classwise": "choose inside classes: true, false, or auto (if each gets 2 samples)",
+            "ties": "equal gains, often zero ones: at random (chance) or in order of ids (id)",
             "error_epochs": "first epochs whose errors are summed; 6, or all if there are fewer",
             "aum_on": "hardness from margins of probabilities (prob) or of logits (logit)",
             "feature_epoch": "epoch of the features that are compared; 10, or the last",
