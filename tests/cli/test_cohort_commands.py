@@ -175,15 +175,3 @@ def test_simulate_twice_gives_the_same_cohort(sclcs, tmp_path):
     assert one.truth is not None
     np.testing.assert_array_equal(one.truth.subject_effects, two.truth.subject_effects)
     assert one.keep_regions([one.regions[2]]).truth.population.shape == (1, 1)
-
-
-def test_the_demo_ends_by_saying_where_things_are(sclcs, tmp_path, monkeypatch):
-    monkeypatch.setattr("sclcs.experiments.demo.SUBJECTS", 14)
-    shown = sclcs("demo", "--out", tmp_path / "demo")
-    assert shown.code == 0
-    assert f"Picture: {tmp_path / 'demo' / 'cohort.png'}" in shown.out
-    assert (tmp_path / "demo" / "cohort.png").stat().st_size > 10_000
-    assert len(Cohort.open(tmp_path / "demo" / "cohort.zarr")) == 70
-    again = sclcs("demo", "--out", tmp_path / "demo")
-    assert again.code == 2
-    assert "already exists" in again.err

@@ -25,7 +25,7 @@ from sclcs.workflow.compute import compute_store
 
 __all__ = ["DemoResult", "run_demo"]
 
-SUBJECTS = 80
+SUBJECTS = 60
 RATIO = 0.1
 METHOD = "pairs"  # needs no training; `sclcs select --list` shows the others
 OPERATORS = "paper-fast"
@@ -92,8 +92,9 @@ def run_demo(out: str | os.PathLike[str], *, seed: int = 0) -> DemoResult:
         save_figure(draw_ranking(ranking), folder / "ranking.png")
         agreement = consistency(everybody, ranking)
         write_json(folder / "agreement.json", agreement)
-    best = ranking.table[["spi", "score", "low", "high"]].head(BEST)
-    return DemoResult(Path(out), describe_cohort(cohort), best.to_dict(orient="records"), agreement)
+    rows = ranking.table.head(BEST).to_dict(orient="records")
+    best = [{name: row[name] for name in ("spi", "score", "low", "high")} for row in rows]
+    return DemoResult(Path(out), describe_cohort(cohort), best, agreement)
 
 
 def _rank(store: Any, core: CoreSet | None, seed: int, path: Path) -> Ranking:  # noqa: ANN401
