@@ -23,10 +23,10 @@ demo: setup  ## Run the whole flow on a simulated cohort; results in demo/
 	$(BIN)/sclcs demo --out demo
 
 test: setup  ## Run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-quick: setup  ## Run the tests that are not marked slow
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -n auto -m 'not slow'
 
 lint: setup  ## Style, types and import layers
 	$(BIN)/ruff format --check
