@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -140,7 +141,7 @@ def find_selector(name: str) -> Selector:
 
 def core_size(cohort: Cohort, ratio: float) -> int:
     """Return int(ratio * number of samples), at least one, or say what is wrong."""
-    if not isinstance(ratio, int | float) or not 0 < ratio <= 1:
+    if not isinstance(ratio, Real) or not 0 < ratio <= 1:
         raise InputError(f"Expected a ratio above 0 and at most 1, got {ratio!r}.")
     size = int(ratio * len(cohort))
     if size < 1:
