@@ -12,7 +12,7 @@ from sclcs.encoder.classifier import (
 )
 from sclcs.encoder.classifier.network import ResidualClassifier
 from sclcs.encoder.classifier.recorder import TRACES, DynamicsRecorder, final_entropy
-from sclcs.encoder.classifier.training import batches
+from sclcs.encoder.classifier.training import ClassifierTraining, batches
 from sclcs.encoder.training import TrainingDivergedError
 
 
@@ -216,3 +216,36 @@ def test_labels_that_cannot_be_learned(people, cohort):
 def test_divergence_is_named(people):
     with pytest.raises(TrainingDivergedError, match="learning_rate"):
         train_classifier(people, epochs=4, learning_rate=1e30)
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"record": "eval", "scheduler": "cosine"}, {"variance_windows": [(8, 11)]}]
+)
+def test_an_interrupted_training_ends_with_the_same_bits(people, changes, tmp_path, monkeypatch):
+    whole = train_classifier(people, epochs=13, **changes)
+    train_epoch = ClassifierTraining.train_epoch
+    seen = []
+
+    def interrupted(training, epoch):
+        seen.append(epoch)
+        if seen.count(epoch) == 1 and epoch == 11:
+            raise KeyboardInterrupt
+        train_epoch(training, epoch)
+
+    monkeypatch.setattr(ClassifierTraining, "train_epoch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trained_classifier(people, epochs=13, cache=tmp_path, **changes)
+    assert [path.suffix for path in (tmp_path / "classifier").iterdir()] == [".checkpoint"]
+    resumed = trained_classifier(people, epochs=13, cache=tmp_path, **changes)
+    assert seen == [*range(12), 10, 11, 12]
+    for name in (*TRACES, "entropy", "features", "vector_variance"):
+        np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
+    np.testing.assert_array_equal(resumed.history.to_numpy(), whole.history.to_numpy())
+    assert [path.suffix for path in (tmp_path / "classifier").iterdir()] == [""]
+
+
+def test_a_checkpoint_of_another_training_is_refused(people, tmp_path):
+    place = tmp_path / "half"
+    train_classifier(people, epochs=10, checkpoint=place)
+    with pytest.raises(InputError, match="another cohort, seed or settings"):
+        train_classifier(people, epochs=11, checkpoint=place)

@@ -47,6 +47,8 @@ def trained_classifier(
 ) -> ClassifierRun:
     """Return a training from the cache, or train and keep it.
 
+    An interrupted training leaves a checkpoint in the cache and continues from there.
+
     Parameters
     ----------
     cohort : Cohort
@@ -75,9 +77,11 @@ def trained_classifier(
     if place.exists():
         _log.info("Taking the classifier's training from %s", place)
         return ClassifierRun.open(place)
-    run = train_classifier(cohort, chosen, seed=seed, device=device)
+    checkpoint = place.with_name(f"{place.name}.checkpoint")
+    run = train_classifier(cohort, chosen, seed=seed, device=device, checkpoint=checkpoint)
     try:
         run.save(place)
     except OutputExistsError:
         _log.info("Another process has finished the same training meanwhile.")
+    checkpoint.unlink(missing_ok=True)
     return run

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -32,6 +35,12 @@ class _VectorVariance:
         after = before + step / (epoch - self._first + 1)
         self._mean[rows] = after
         self._squares[rows] += (step * (errors - after)).sum(1, dtype=torch.float64)
+
+    def state(self) -> tuple[Tensor, Tensor]:
+        return self._mean, self._squares
+
+    def restore(self, state: tuple[Tensor, Tensor]) -> None:
+        self._mean, self._squares = state
 
     def variance(self) -> NDArray[np.float64]:
         return np.asarray((self._squares / (self._last - self._first)).numpy())
@@ -97,6 +106,21 @@ class DynamicsRecorder:
             self.features[rows.numpy()] = features.cpu().numpy()
         for variance in self._variances:
             variance.add(rows, epoch, errors.cpu())
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`restore` needs to go on."""
+        return {
+            "traces": self._traces,
+            "features": torch.from_numpy(self.features),
+            "variances": [variance.state() for variance in self._variances],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self._traces = state["traces"]
+        self.features = state["features"].numpy()
+        for variance, known in zip(self._variances, state["variances"], strict=True):
+            variance.restore(known)
 
     def traces(self) -> dict[str, NDArray[np.float32]]:
         """Return each number as an array (sample, epoch)."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,6 +74,7 @@ def train_classifier(
     *,
     seed: int = 0,
     device: str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
     **changes: Any,  # noqa: ANN401
 ) -> ClassifierRun:
     """Train the classifier on all samples and record how each fared.
@@ -88,6 +92,8 @@ def train_classifier(
         Of the initial weights and the batches.
     device : str
         ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
+    checkpoint : path-like, optional
+        A file from which an interrupted training continues; written every ten epochs.
     **changes : object
         Single settings that differ, for example ``epochs=50``.
 
@@ -103,7 +109,9 @@ def train_classifier(
     started = time.perf_counter()
     with Scratch() as scratch:
         training = prepare_training(cohort, chosen, seed, place, scratch)
-        training.run()
+        training.run(
+            Path(checkpoint) if checkpoint else None, _identity(cohort.fingerprint, chosen, seed)
+        )
         logits = training.final_logits()
     facts = _facts(training, place) | {"seconds": round(time.perf_counter() - started, 3)}
     return _collect(cohort, training, logits, facts)
@@ -133,6 +141,12 @@ def prepare_training(
     model = ResidualClassifier(cohort.n_regions, n_classes, settings.dimensions, seed)
     recorder = DynamicsRecorder(targets, n_classes, settings)
     return ClassifierTraining(model.to(device), inputs, targets, settings, seed, recorder)
+
+
+def _identity(fingerprint: str, settings: ClassifierSettings, seed: int) -> str:
+    """Return what two trainings must share for one to continue the other."""
+    facts = {"cohort": fingerprint, "seed": seed, "classifier": settings.to_dict()}
+    return json.dumps(facts, sort_keys=True)
 
 
 def _id_order(cohort: Cohort) -> NDArray[np.int64]:

@@ -3,7 +3,10 @@
 # mypy: disable-error-code="no-untyped-call"
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +16,7 @@ from torch.nn import functional
 
 from sclcs.core.progress import task
 from sclcs.core.seeds import generator
+from sclcs.encoder.checkpoint import read_checkpoint, write_checkpoint
 from sclcs.encoder.classifier.network import ResidualClassifier
 from sclcs.encoder.classifier.recorder import DynamicsRecorder
 from sclcs.encoder.classifier.settings import ClassifierSettings
@@ -79,14 +83,40 @@ class ClassifierTraining:
             else None
         )
 
-    def run(self) -> None:
-        """Train to the last epoch."""
-        with task("Training the classifier", total=self.settings.epochs) as ticker:
-            for epoch in range(self.settings.epochs):
+    def run(self, checkpoint: Path | None = None, identity: str = "", every: int = 10) -> None:
+        """Train to the last epoch, from the checkpoint if there is one."""
+        epochs = self.settings.epochs
+        known = read_checkpoint(checkpoint, identity, epochs) if checkpoint else None
+        if known is not None:
+            self._restore(known)
+        with task("Training the classifier", total=epochs) as ticker:
+            ticker.advance(len(self.history))
+            for epoch in range(len(self.history), epochs):
                 self.train_epoch(epoch)
                 if self.settings.record == "eval" and self.recorder is not None:
                     self._record_all(epoch)
                 ticker.advance()
+                if checkpoint and (epoch + 1) % every == 0:
+                    write_checkpoint(checkpoint, self._state() | {"identity": identity})
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "epoch": len(self.history),
+            "model": self.model.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
+            "schedule": self._schedule.state_dict() if self._schedule else None,
+            "recorder": self.recorder.state() if self.recorder else None,
+            "history": self.history,
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        if self._schedule is not None:
+            self._schedule.load_state_dict(state["schedule"])
+        if self.recorder is not None:
+            self.recorder.restore(state["recorder"])
+        self.history = list(state["history"])
 
     def train_epoch(self, epoch: int) -> None:
         """Go through all samples once."""
