@@ -35,7 +35,12 @@ def test_every_block_says_what_it_is(page):
     assert fences >= 2 * len(blocks(page)) - 1
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)])
+def page_parameter(page):
+    # The README is what a newcomer copies first; the other pages take minutes together.
+    return pytest.param(page, marks=() if page == "README.md" else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("page", [page_parameter(page) for page in PAGES if runnable(page)])
 def test_the_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     prepare(page, tmp_path)
     monkeypatch.chdir(tmp_path)
