@@ -98,7 +98,12 @@ def print_slowest(signals: np.ndarray, total: float, repeats: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pyspi-python", type=Path, help="python of pyspi's environment")
+    parser.add_argument(
+        "--pyspi-python",
+        type=Path,
+        default=os.environ.get("SCLCS_PYSPI_PYTHON"),
+        help="python of pyspi's environment (or the variable SCLCS_PYSPI_PYTHON)",
+    )
     parser.add_argument("--pyspi-samples", type=int, default=2)
     parser.add_argument("--samples", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=5)
