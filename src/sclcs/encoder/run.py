@@ -143,14 +143,10 @@ class EncoderRun:
         folder = require_existing(path, "folder of an encoder run")
         try:
             facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-            scores = pd.read_csv(
-                folder / SCORES,
-                dtype={"sample_id": str},
-                keep_default_na=False,
-                na_values={"sps": [""]},
-                float_precision="round_trip",
-            )
-            history = pd.read_csv(folder / EPOCHS, float_precision="round_trip")
+            # As text first: only then is every digit kept in all versions of pandas.
+            scores = pd.read_csv(folder / SCORES, dtype=str, keep_default_na=False)
+            history = pd.read_csv(folder / EPOCHS, dtype=str).astype(np.float64)
+            history = history.astype({"epoch": np.int64})
             curves = None
             if (folder / CURVES).exists():
                 with np.load(folder / CURVES, allow_pickle=False) as stored:

@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError
-from sclcs.core.seeds import generator
 from sclcs.encoder.cache import trained_run
 from sclcs.encoder.run import EncoderRun
 from sclcs.encoder.settings import EncoderSettings, encoder_settings
-from sclcs.selection.density import draw_balanced, stable_pool
-from sclcs.selection.registry import Choice, Selector, register
+from sclcs.selection.registry import Selector, register
+from sclcs.selection.scored import DENSITY, DENSITY_HELP, Scores, chooser
 
-__all__ = ["SCLCS", "SCLCS_DENSE", "SPS_MHA", "lowest"]
+__all__ = ["SCLCS", "SCLCS_DENSE", "SPS_MHA"]
 
 PAPER = "Structure-aware Contrastive Learning for Core-set Selection (ICLR 2026)"
-DENSITY = {"beta": 0.05, "bw_method": "scott", "bw_adjust": 1.0, "epsilon": 1e-8}
-
-
-def lowest(scores: NDArray[np.float64], size: int) -> NDArray[np.int64]:
-    """Return the rows of the lowest finite scores; ties go to the earlier sample."""
-    n_finite = int(np.isfinite(scores).sum())
-    if size > n_finite:
-        raise InputError(
-            f"The core-set needs {size} samples, but only {n_finite} have a finite score; "
-            "lower the ratio or train longer."
-        )
-    ranked = np.where(np.isfinite(scores), scores, np.inf)
-    return np.argsort(ranked, kind="stable")[:size].astype(np.int64)
 
 
 def _train(cohort: Cohort, seed: int, parameters: dict[str, Any]) -> EncoderRun:
@@ -54,43 +36,56 @@ def _facts(run: EncoderRun) -> dict[str, Any]:
     return {"encoder": run.settings.to_dict(), "train_seed": run.seed, "training": dict(run.facts)}
 
 
-def _choose_lowest(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
+def _perturbation(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
     run = _train(cohort, seed, parameters)
-    return Choice(lowest(run.scores, size), run.scores, facts=_facts(run))
-
-
-def _choose_dense(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
-    density = {name: parameters.pop(name) for name in DENSITY}
-    _require_room(len(cohort), size, density["beta"])
-    run = _train(cohort, seed, parameters)
-    pool = stable_pool(run.scores, **density)
-    rows = draw_balanced(pool, size, generator(seed, "select", "density"))
-    facts = {"pool_size": len(pool.rows), "pool_threshold": pool.threshold}
-    return Choice(rows, run.scores, facts=facts | _facts(run))
-
-
-def _require_room(n_samples: int, size: int, beta: float) -> None:
-    """Say before training what the draw would say after it."""
-    largest = int(np.ceil((1 - beta) * n_samples))
-    if size > largest:
-        raise InputError(
-            f"The core-set needs {size} samples, but with beta={beta:g} the stable pool holds "
-            f"about {largest} of {n_samples}; lower the ratio or beta."
-        )
+    return Scores(run.scores, "low", _facts(run))
 
 
 def _training_parameters(preset: str) -> dict[str, Any]:
     settings = dict.fromkeys(EncoderSettings().to_dict())
     common = {"device": "auto", "cache": None, "train_seed": None, "memory_gb": None}
-    return {"preset": preset, **settings, **common}
+    return {"preset": preset, **settings, **common, **DENSITY}
 
 
+_HELP = {
+    "heads": "number of attention heads",
+    "dim": "width of a head and of the embedding",
+    "attention": "softmax, or logits as in the published scripts",
+    "scale": "divide products by the root of the width (sqrt_dim) or of the length (sqrt_in)",
+    "qk_bias": "whether queries and keys have a bias",
+    "fusion": "learned weights of the heads, or uniform",
+    "values": "one value projection (shared) or one per head (per-head)",
+    "input_norm": "layernorm, zscore or none",
+    "mlp": "whether a two-layer block follows the output projection",
+    "mlp_ratio": "hidden width of that block, as a multiple of dim",
+    "dropout": "share of units dropped inside that block",
+    "pooling": "mean or max over regions",
+    "denominator": "of the loss: negatives, negatives+self or infonce",
+    "temperature": "divides the similarities in the loss",
+    "attention_l1": "weight of the mean absolute entry of the map in the loss",
+    "learning_rate": "of Adam",
+    "weight_decay": "of Adam",
+    "batch_subjects": "subjects per batch, two windows of each",
+    "allow_overlap": "whether the two windows of a pair may share time points",
+    "epochs": "length of training",
+    "tracking": "compare maps after every epoch (every-epoch) or when drawn (logged)",
+    "power": "squared (2) or plain (1) norm of the difference of two maps",
+    "burn_in": "differences up to this epoch do not count",
+    "last_scored_epoch": "differences after this epoch do not count",
+    "preset": "paper, official, mha or mha-published; other parameters change single settings",
+    "train_seed": "seed of the training, if it should differ from the seed of the draw",
+    "device": "auto, cpu, cuda, cuda:1, ...",
+    "cache": "folder of finished trainings; False keeps none",
+    "memory_gb": "memory for signals and maps; what does not fit goes to a temporary file",
+    **DENSITY_HELP,
+}
 SCLCS = register(
     Selector(
         name="sclcs",
         summary="Lowest structural perturbation score of the contrastive attention encoder.",
         reference=PAPER,
-        choose=_choose_lowest,
+        choose=chooser(_perturbation),
+        parameter_help=_HELP,
         parameters=_training_parameters("paper"),
         direction="low",
         needs_training=True,
@@ -102,8 +97,9 @@ SCLCS_DENSE = register(
         name="sclcs-dense",
         summary="Drawn from the stable samples, rare perturbation scores more often.",
         reference=PAPER,
-        choose=_choose_dense,
-        parameters=_training_parameters("paper") | DENSITY,
+        choose=chooser(_perturbation),
+        parameter_help=_HELP,
+        parameters=_training_parameters("paper") | {"density": True},
         direction="low",
         needs_training=True,
         nested=True,
@@ -114,7 +110,8 @@ SPS_MHA = register(
         name="sps-mha",
         summary="As sclcs, with averaged heads instead of learned fusion (the ablation).",
         reference=PAPER,
-        choose=_choose_lowest,
+        choose=chooser(_perturbation),
+        parameter_help=_HELP,
         parameters=_training_parameters("mha"),
         direction="low",
         needs_training=True,

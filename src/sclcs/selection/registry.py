@@ -56,6 +56,8 @@ class Selector:
         ``choose(cohort, size, seed, **parameters) -> Choice``.
     parameters : mapping
         Names the method knows and their defaults. None as a default means "not set".
+    parameter_help : mapping
+        One sentence per parameter.
     direction : {"low", "high", "none"}
         Which end of the score is kept.
     needs_labels : bool
@@ -71,6 +73,7 @@ class Selector:
     reference: str
     choose: Choose
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameter_help: Mapping[str, str] = field(default_factory=dict)
     direction: Literal["low", "high", "none"] = "none"
     needs_labels: bool = False
     needs_training: bool = False
@@ -79,6 +82,8 @@ class Selector:
     def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters; an unknown name is an error that lists the known ones."""
         unknown = [name for name in given if name not in self.parameters]
+        if "density" in unknown:
+            raise self._no_density()
         if unknown:
             known = ", ".join(self.parameters) or "none"
             raise UnknownNameError(
@@ -87,6 +92,18 @@ class Selector:
             )
         return {**self.parameters, **given}
 
+    @property
+    def can_balance(self) -> bool:
+        """Whether samples can be drawn in balance with the density of their scores."""
+        return "density" in self.parameters
+
+    def _no_density(self) -> InputError:
+        able = ", ".join(name for name, other in SELECTORS.items() if other.can_balance)
+        return InputError(
+            f"Density balancing draws single samples by their score, which {self.name} does not "
+            f"do; leave density out or use one of {able}."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
         return {
@@ -94,6 +111,7 @@ class Selector:
             "summary": self.summary,
             "reference": self.reference,
             "parameters": dict(self.parameters),
+            "parameter_help": dict(self.parameter_help),
             "direction": self.direction,
             "needs_labels": self.needs_labels,
             "needs_training": self.needs_training,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import sclcs.selection.methods  # noqa: F401 (registers all methods)
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.provenance import plain
-from sclcs.selection import perturbation, uniform  # noqa: F401 (they register their methods)
 from sclcs.selection.registry import core_size, find_selector
 
 __all__ = ["select"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.seeds import generator
 from sclcs.selection.registry import Choice, Selector, register
+from sclcs.selection.sample_order import chances
 
 __all__ = ["RANDOM"]
 
 
 def _choose(cohort: Cohort, size: int, seed: int) -> Choice:
-    return Choice(generator(seed, "select", "random").permutation(len(cohort))[:size])
+    lots = chances(seed, "random", cohort.sample_ids)
+    return Choice(np.argsort(lots, kind="stable")[:size].astype(np.int64))
 
 
 RANDOM = register(

@@ -1,0 +1,154 @@
+"""A finished training of the classifier: what happened to every sample."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.core.errors import UnreadableFileError
+from sclcs.core.files import atomic_directory, require_existing, write_json, write_text
+from sclcs.core.provenance import plain
+from sclcs.encoder.classifier.settings import ClassifierSettings
+
+__all__ = ["ClassifierRun"]
+
+KIND = "classifier-run"
+FACTS, EPOCHS, DYNAMICS = "run.json", "epochs.csv", "dynamics.npz"
+ARRAYS = (
+    "classes",
+    "true_probability",
+    "other_probability",
+    "error_norm",
+    "margin",
+    "features",
+    "entropy",
+    "vector_variance",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierRun:
+    """What the classifier predicted for each sample, epoch by epoch.
+
+    Parameters
+    ----------
+    sample_ids : sequence of str
+        All samples of the cohort, in its order.
+    classes : array of int
+        Class of each sample, a number from 0.
+    true_probability, other_probability : array, shape (sample, epoch)
+        Predicted probability of the sample's class, and the highest of another class.
+    error_norm : array, shape (sample, epoch)
+        Euclidean norm of predicted minus true (one-hot) probabilities.
+    margin : array, shape (sample, epoch)
+        Logit of the sample's class minus the highest logit of another class; the prediction
+        was right where it is positive.
+    features : array, shape (sample, 128)
+        Input of the last layer at one epoch.
+    entropy : array of float
+        Of the trained network's prediction, in evaluation mode.
+    vector_variance : array, shape (sample, window)
+        Variance of the whole prediction over windows of epochs, if asked for.
+    history : DataFrame
+        One row per epoch: epoch, loss, accuracy, learning_rate.
+    settings : ClassifierSettings
+        Of the training.
+    seed : int
+        Of the training.
+    fingerprint : str
+        Of the cohort.
+    facts : mapping
+        Device, threads, seconds, versions.
+    """
+
+    sample_ids: Sequence[str]
+    classes: NDArray[np.int64]
+    true_probability: NDArray[np.float32]
+    other_probability: NDArray[np.float32]
+    error_norm: NDArray[np.float32]
+    margin: NDArray[np.float32]
+    features: NDArray[np.float32]
+    entropy: NDArray[np.float64]
+    vector_variance: NDArray[np.float64]
+    history: pd.DataFrame
+    settings: ClassifierSettings
+    seed: int
+    fingerprint: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"ClassifierRun({len(self.sample_ids)} samples, task {self.settings.task!r}, "
+            f"{self.settings.epochs} epochs, seed {self.seed})"
+        )
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Whether each sample was predicted right at each epoch (sample, epoch)."""
+        return self.margin > 0
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run as a folder of CSV, JSON and npz; :meth:`open` reads it back.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that does not exist yet.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        facts = {
+            "sclcs_kind": KIND,
+            "settings": self.settings.to_dict(),
+            "seed": self.seed,
+            "cohort_fingerprint": self.fingerprint,
+            "facts": dict(self.facts),
+        }
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
+        arrays["sample_ids"] = np.array(list(self.sample_ids), dtype=str)
+        with atomic_directory(path) as folder:
+            write_json(folder / FACTS, plain(facts))
+            table = self.history.to_csv(index=False, lineterminator="\r\n")
+            write_text(folder / EPOCHS, str(table))
+            np.savez(folder / DYNAMICS, **arrays)
+        return Path(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> ClassifierRun:
+        """Read a run written by :meth:`save`."""
+        folder = require_existing(path, "folder of a classifier run")
+        try:
+            facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+            with np.load(folder / DYNAMICS, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in ARRAYS}
+                names = [str(name) for name in stored["sample_ids"]]
+            return cls(
+                names,
+                **arrays,
+                history=_read_history(folder / EPOCHS),
+                settings=ClassifierSettings().change(facts["settings"]),
+                seed=int(facts["seed"]),
+                fingerprint=str(facts["cohort_fingerprint"]),
+                facts=facts["facts"],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UnreadableFileError(
+                f"Expected a classifier run at {folder}, but it is incomplete or damaged "
+                f"({error}); remove it and train again."
+            ) from error
+
+
+def _read_history(path: Path) -> pd.DataFrame:
+    # As text first: only then is every digit of a number kept in all versions of pandas.
+    return pd.read_csv(path, dtype=str).astype(np.float64).astype({"epoch": np.int64})
