@@ -1,4 +1,4 @@
-"""How well do guided core-sets rank operators of families that never guided them?
+"""How well guided core-sets rank operators of families that never guided them.
 
 Operators are split by family. One part guides (at most twelve operators, as many families as
 there are), the other is only ever looked at to be scored. Two protocols: ``halves``, random
@@ -132,9 +132,7 @@ def _core_sets(
 
 def _measure(everything: Panel, held_out: Integers, task: int, rows: Integers) -> dict[str, float]:
     """Return the consistency of the held-out operators' scores; NaN if there are none."""
-    one = replace(
-        everything, codes=[everything.codes[task]], tasks=[everything.tasks[task]]
-    )
+    one = replace(everything, codes=[everything.codes[task]], tasks=[everything.tasks[task]])
     scores = core_scores(one, rows)
     if scores is None:
         return dict.fromkeys(MEASURES, float("nan"))
@@ -156,9 +154,7 @@ def _half(families: Sequence[str], number: int) -> _Split:
             return _Split("halves", number, guiding, np.flatnonzero(~inside))
 
 
-def _round_robin(
-    families: NDArray[Any], places: Integers, random: np.random.Generator
-) -> Integers:
+def _round_robin(families: NDArray[Any], places: Integers, random: np.random.Generator) -> Integers:
     """Pick operators of each family in turn."""
     shuffled = random.permutation(places)
     turns = pd.Series(families[shuffled]).groupby(families[shuffled]).cumcount().to_numpy()

@@ -4,7 +4,9 @@ Each family of the panel is left out in turn and a core-set is searched with the
 scores of the family on *that* core-set, read back through the line of the others, are
 predictions of its full scores by a core-set that never saw it. Their errors are what unseen
 operators will suffer. Rankings of imaginary unseen operators, with scores like the panel's
-and errors like these, give the expected consistency and its interval.
+and errors like these, give the expected consistency and its interval. Families whose scores
+rise and fall together from core-set to core-set are left out together: an unseen family
+rarely has such a twin in the panel.
 """
 
 from __future__ import annotations
@@ -17,17 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark.consistency import gains, ndcg
-from sclcs.core.progress import track
 from sclcs.core.seeds import generator
 from sclcs.selection.guided.objective import core_scores, fit_line, operator_weights
 from sclcs.selection.guided.panel import Panel
 
-__all__ = ["Certificate", "LeftOut", "certify", "leave_families_out"]
+__all__ = ["Certificate", "LeftOut", "certify", "kin", "leave_groups_out"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 DRAWS = 300
+KIN = 0.7  # families more correlated than this count as one
+FEWEST_GROUPS = 3
 FLATTEST = 0.05  # a line flatter than this carries no order; errors are counted as if at it
 
 
@@ -38,13 +42,14 @@ class LeftOut:
     Parameters
     ----------
     full, implied : arrays, shape (task, operator)
-    families : list of str
+    groups : list of str
+        Which operators were left out together.
     tasks : list of str
     """
 
     full: Floats
     implied: Floats
-    families: list[str]
+    groups: list[str]
     tasks: list[str]
 
 
@@ -61,8 +66,8 @@ class Certificate:
         Expected value, and the lower and upper end of the interval.
     confidence : float
         Nominal coverage of the intervals.
-    families, operators : int
-        What it rests on.
+    groups, operators : int
+        What it rests on: groups of families that were left out in turn, and operators.
     unseen : int
         How many operators were imagined.
     """
@@ -72,7 +77,7 @@ class Certificate:
     ndcg: tuple[float, float, float]
     kendall: tuple[float, float, float]
     confidence: float
-    families: int
+    groups: int
     operators: int
     unseen: int
 
@@ -84,40 +89,84 @@ class Certificate:
             f"ndcg@{self.k}": dict(zip(names, self.ndcg, strict=True)),
             "kendall": dict(zip(names, self.kendall, strict=True)),
             "confidence": self.confidence,
-            "families": self.families,
+            "groups": self.groups,
             "operators": self.operators,
             "unseen_operators": self.unseen,
         }
 
 
-def leave_families_out(panel: Panel, choose: Callable[[str], Integers | None]) -> LeftOut:
-    """Predict the scores of each family with a core-set that never saw it.
+def kin(panel: Panel, scored: Sequence[Floats]) -> list[str]:
+    """Join families whose scores go together from one unguided core-set to the next.
 
     Parameters
     ----------
     panel : Panel
+    scored : sequence of arrays, shape (task, operator)
+        The panel's scores on unguided core-sets.
+
+    Returns
+    -------
+    list of str
+        The group of each operator, at least :data:`FEWEST_GROUPS` different ones.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    names = sorted(set(panel.families))
+    if len(scored) < 3:
+        return list(panel.families)
+    table = np.concatenate(list(np.stack(scored).transpose(1, 0, 2)), axis=1)
+    by_family = np.stack([_go_together(table, panel, name) for name in names])
+    related = np.corrcoef(by_family)
+    far = 1 - np.abs(related[np.triu_indices(len(names), k=1)])
+    tree = linkage(np.nan_to_num(far, nan=1.0), "average")
+    for limit in (1 - KIN, (1 - KIN) / 2, 0.0):
+        labels = fcluster(tree, limit, "distance")
+        if len(set(labels)) >= FEWEST_GROUPS:
+            break
+    group = {name: f"group {label}" for name, label in zip(names, labels, strict=True)}
+    return [group[name] for name in panel.families]
+
+
+def _go_together(table: Floats, panel: Panel, family: str) -> Floats:
+    """Return the mean standardised score of a family (over all tasks) in each core-set."""
+    members = np.asarray(panel.families * len(panel.full), dtype=object) == family
+    values = table[:, members]
+    spread = values.std(axis=0)
+    return np.asarray(((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1)).mean(1))
+
+
+def leave_groups_out(
+    panel: Panel, groups: Sequence[str], choose: Callable[[Flags], Integers | None]
+) -> LeftOut:
+    """Predict the scores of each group with a core-set that never saw it.
+
+    Parameters
+    ----------
+    panel : Panel
+    groups : sequence of str
+        Of each operator.
     choose : callable
-        From the name of a family to the candidates of a core-set that was chosen without
-        it; None if there is none.
+        From the operators that are left out (flags) to the candidates of a core-set that
+        was chosen without them; None if there is none.
 
     Returns
     -------
     LeftOut
     """
-    families = np.asarray(panel.families, dtype=object)
+    names = np.asarray(groups, dtype=object)
     implied = np.full_like(panel.full, np.nan)
-    for name in track(sorted(set(panel.families)), "leaving families out"):
-        rows = choose(name)
+    for name in sorted(set(groups)):
+        out = np.asarray(names == name, dtype=np.bool_)
+        rows = choose(out)
         scores = None if rows is None else core_scores(panel, rows)
         if scores is None:
             continue
-        out = np.flatnonzero(families == name)
-        weights = operator_weights(panel.families, name)
+        weights = operator_weights(panel.families, out)
         for task, full in enumerate(panel.full):
             line = fit_line(full, scores[task], weights)
             steep = max(line.slope, FLATTEST)  # a falling line would turn the order round
             implied[task, out] = (scores[task, out] - line.shift) / steep
-    return LeftOut(panel.full, implied, panel.families, panel.tasks)
+    return LeftOut(panel.full, implied, list(groups), panel.tasks)
 
 
 def certify(
@@ -151,12 +200,12 @@ def certify(
     certificates = []
     for task, name in enumerate(left_out.tasks):
         drawn = _imagine(
-            left_out.full[task], left_out.implied[task], left_out.families, k, unseen, seed
+            left_out.full[task], left_out.implied[task], left_out.groups, k, unseen, seed
         )
         tails = [50 * (1 - confidence), 50 * (1 + confidence)]
         ends = np.percentile(drawn, tails, axis=0)
         values = [(float(drawn[:, m].mean()), *map(float, ends[:, m])) for m in (0, 1)]
-        counts = (len(set(left_out.families)), len(left_out.families), unseen)
+        counts = (len(set(left_out.groups)), len(left_out.groups), unseen)
         both = (_three(values[0]), _three(values[1]))
         certificates.append(Certificate(name, k, *both, confidence, *counts))
     return certificates
@@ -168,18 +217,18 @@ def _three(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _imagine(  # noqa: PLR0917
-    full: Floats, implied: Floats, families: Sequence[str], k: int, unseen: int, seed: int
+    full: Floats, implied: Floats, groups: Sequence[str], k: int, unseen: int, seed: int
 ) -> Floats:
     """Return nDCG and Kendall (draw, 2) of imaginary unseen operators.
 
-    Families are drawn with replacement, because the errors of a family go together; an
+    Groups are drawn with replacement, because the errors of a group go together; an
     operator gets the score of one of the panel's, shaken a little, and its error.
     """
     from scipy.stats import kendalltau
 
     random = generator(seed, "guided", "certificate")
-    names = sorted(set(families))
-    members = [np.flatnonzero(np.asarray(families, dtype=object) == name) for name in names]
+    names = sorted(set(groups))
+    members = [np.flatnonzero(np.asarray(groups, dtype=object) == name) for name in names]
     errors = implied - full
     width = 1.06 * full.std() * len(full) ** -0.2 / 2  # half of Silverman's bandwidth
     result = np.empty((DRAWS, 2))
@@ -189,8 +238,8 @@ def _imagine(  # noqa: PLR0917
         which = random.integers(len(picked), size=unseen)
         places = np.array([random.choice(picked[number]) for number in which])
         truth = full[places] + width * random.standard_normal(unseen)
-        # Operators of one family share half of an error's variance, as a family's do.
-        typical = np.array([np.sqrt(np.mean(errors[group] ** 2)) for group in picked])[which]
+        # Errors of operators the panel does not hold vary about those of their group.
+        typical = np.array([np.sqrt(np.mean(errors[rows] ** 2)) for rows in picked])[which]
         own = 0.5 * typical * random.standard_normal(unseen)
         core = truth + errors[places] + own
         result[draw, 0] = ndcg(gains(truth), core, k)

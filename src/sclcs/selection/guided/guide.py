@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
+from sclcs.core.progress import track
 from sclcs.core.seeds import child_seed
 from sclcs.selection.guided.certificate import (
     Certificate,
-    LeftOut,
     certify,
-    leave_families_out,
+    kin,
+    leave_groups_out,
 )
 from sclcs.selection.guided.objective import core_scores, make_objective
 from sclcs.selection.guided.panel import Panel
@@ -30,6 +31,7 @@ Integers = NDArray[np.int64]
 
 #: Objectives that are tried on left-out families.
 DISTRUSTS = (0.1, 0.3)
+MARGIN = 0.02  # a plain design is only given up for more than this in expected nDCG
 NOISE_DRAWS = 20  # stratified core-sets from which the scatter is measured
 
 
@@ -142,9 +144,13 @@ class Guide:
             return self._plain(starts[0], [])  # no score exists: nothing can be compared
         if given is not None:
             return self._with_distrust(starts, scored, given, certified=certified)
-        plain = self._plain(starts[0], self._certify_candidates(starts[0]))
-        tried = [plain, *(self._with_distrust(starts, scored, value) for value in DISTRUSTS)]
-        return max(tried, key=lambda guided: guided.expected)
+        plain = self._plain(starts[0], self._certify_candidates(starts[0], scored))
+        tried = [
+            self._with_distrust(starts, scored, value)
+            for value in track(DISTRUSTS, f"guiding {size} samples")
+        ]
+        best = max(tried, key=lambda guided: guided.expected)
+        return best if best.expected > plain.expected + MARGIN else plain
 
     def _plain(self, rows: Integers, certificates: list[Certificate]) -> Guided:
         found = Found(rows, float("inf"), float("inf"), 0)
@@ -158,13 +164,12 @@ class Guide:
         *,
         certified: bool = True,
     ) -> Guided:
-        found = self._search(starts, scored, distrust, "")
+        found = self._search(starts, scored, distrust, None)
         certificates: list[Certificate] = []
         if certified:
-            left_out = leave_families_out(
-                self.panel, lambda family: self._search(starts, scored, distrust, family).rows
+            certificates = self._certify(
+                scored, lambda left_out: self._search(starts, scored, distrust, left_out).rows
             )
-            certificates = self._certify(left_out)
         return Guided(self.panel.rows[found.rows], found, certificates, distrust)
 
     def certify_rows(self, rows: Integers) -> list[Certificate]:
@@ -176,13 +181,16 @@ class Guide:
                 "Expected samples among the candidates of the panel; raise memory_gb, so that "
                 "all samples are."
             )
-        return self._certify_candidates(places)
+        return self._certify_candidates(places, self._scatter(len(rows)))
 
-    def _certify_candidates(self, rows: Integers) -> list[Certificate]:
-        return self._certify(leave_families_out(self.panel, lambda _family: rows))
+    def _certify_candidates(self, rows: Integers, scored: Sequence[Floats]) -> list[Certificate]:
+        return self._certify(scored, lambda _left_out: rows)
 
-    def _certify(self, left_out: LeftOut) -> list[Certificate]:
+    def _certify(
+        self, scored: Sequence[Floats], choose: Callable[[NDArray[np.bool_]], Integers]
+    ) -> list[Certificate]:
         settings = self.settings
+        left_out = leave_groups_out(self.panel, kin(self.panel, scored), choose)
         return certify(left_out, k=settings.k, confidence=settings.confidence, seed=self.seed)
 
     def design(self, size: int, number: int) -> Integers:
@@ -242,15 +250,15 @@ class Guide:
         starts: Sequence[Integers],
         scored: Sequence[Floats],
         distrust: float,
-        without: str,
+        left_out: NDArray[np.bool_] | None,
     ) -> Found:
         settings = self.settings
         return search(
             self.panel,
-            make_objective(self.panel, scored, distrust, without),
+            make_objective(self.panel, scored, distrust, left_out),
             self.units,
             starts,
             min_subjects=settings.constraints.min_subjects,
             proposals=settings.proposals,
-            seed=child_seed(self.seed, "guided", "without", without),
+            seed=self.seed,
         )

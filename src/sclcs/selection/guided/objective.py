@@ -23,6 +23,7 @@ __all__ = ["Line", "Objective", "core_scores", "fit_line", "make_objective", "op
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +80,15 @@ def fit_line(full: Floats, core: Floats, weights: Floats) -> Line:
     return Line(slope, float(mean_core - slope * mean_full))
 
 
-def operator_weights(families: Sequence[str], without: str = "") -> Floats:
+def operator_weights(families: Sequence[str], left_out: Flags | None = None) -> Floats:
     """Return weights by which a family counts as the root of its number of operators.
 
     Parameters
     ----------
     families : sequence of str
         Of each operator.
-    without : str
-        A family that must not count.
+    left_out : array of bool, optional
+        Operators that must not count.
 
     Returns
     -------
@@ -95,7 +96,9 @@ def operator_weights(families: Sequence[str], without: str = "") -> Floats:
         Their sum is one.
     """
     sizes = Counter(families)
-    raw = np.array([(name != without) / np.sqrt(sizes[name]) for name in families])
+    raw = np.array([1 / np.sqrt(sizes[name]) for name in families])
+    if left_out is not None:
+        raw[left_out] = 0.0
     return np.asarray(raw / raw.sum())
 
 
@@ -109,7 +112,7 @@ def core_scores(panel: Panel, rows: Integers) -> Floats | None:
 
 
 def make_objective(
-    panel: Panel, scored: Sequence[Floats], distrust: float, without: str = ""
+    panel: Panel, scored: Sequence[Floats], distrust: float, left_out: Flags | None = None
 ) -> Objective:
     """Measure the scatter of unguided core-sets.
 
@@ -119,14 +122,14 @@ def make_objective(
     scored : sequence of arrays, shape (task, operator)
         The panel's scores on core-sets that were only stratified.
     distrust : float
-    without : str
-        A family whose operators must not guide.
+    left_out : array of bool, optional
+        Operators that must not guide.
 
     Returns
     -------
     Objective
     """
-    weights = operator_weights(panel.families, without)
+    weights = operator_weights(panel.families, left_out)
     noise = np.zeros(len(panel.full))
     for task, full in enumerate(panel.full):
         residuals = []
