@@ -11,7 +11,7 @@ from sclcs.benchmark.scores import find_score
 from sclcs.benchmark.similarity import OperatorVectors, Screen
 from sclcs.benchmark.tasks import Codes, make_task
 from sclcs.cohort.coreset import CoreSet
-from sclcs.selection.guided.kernel import _move, _propose, core_sums
+from sclcs.selection.guided.kernel import core_sums, move, swap
 from sclcs.selection.guided.objective import Objective, core_scores, fit_line, operator_weights
 from sclcs.selection.guided.panel import Panel
 from sclcs.selection.guided.search import Units, search
@@ -67,20 +67,17 @@ def by_definition(panel, rows):
 def test_sums_after_any_swaps_equal_those_from_scratch(panel, data):
     rows = data.draw(st.lists(st.integers(0, N_SAMPLES - 1), min_size=4, max_size=15, unique=True))
     arguments = (panel.similarity, panel.classes, panel.blocks)
-    sums, counts, partners, partner_counts = core_sums(*arguments, np.array(rows))
+    sums, counts, pairs = core_sums(*arguments, np.array(rows))
     for _ in range(data.draw(st.integers(1, 4))):
         n_swapped = data.draw(st.integers(1, 3))
         outside = sorted(set(range(N_SAMPLES)) - set(rows))
         leaving = data.draw(st.permutations(rows))[:n_swapped]
         entering = data.draw(st.permutations(outside))[:n_swapped]
-        _propose(
-            *arguments, np.array(leaving), np.array(entering), partners, partner_counts,
-            sums, counts,
-        )  # fmt: skip
+        swap(pairs, np.array(leaving), np.array(entering), sums, counts)
         for sample in leaving:
-            _move(*arguments, sample, -1.0, partners, partner_counts)
+            move(pairs, sample, -1.0)
         for sample in entering:
-            _move(*arguments, sample, 1.0, partners, partner_counts)
+            move(pairs, sample, 1.0)
         rows = [row for row in rows if row not in leaving] + list(entering)
     expected_sums, expected_counts = by_definition(panel, rows)
     np.testing.assert_allclose(sums, expected_sums, atol=1e-10)

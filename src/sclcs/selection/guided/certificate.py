@@ -116,7 +116,7 @@ def kin(panel: Panel, scored: Sequence[Floats]) -> list[str]:
         return list(panel.families)
     table = np.concatenate(list(np.stack(scored).transpose(1, 0, 2)), axis=1)
     by_family = np.stack([_go_together(table, panel, name) for name in names])
-    related = np.corrcoef(by_family)
+    related = np.asarray(np.corrcoef(by_family))
     far = 1 - np.abs(related[np.triu_indices(len(names), k=1)])
     tree = linkage(np.nan_to_num(far, nan=1.0), "average")
     for limit in (1 - KIN, (1 - KIN) / 2, 0.0):

@@ -110,8 +110,9 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
     order = id_order(cohort)
     guide = make_guide(cohort.take(order), seed, **parameters)
     target = parameters["target_ndcg"]
+    facts: dict[str, Any] = {}
     if target is None:
-        guided, facts = guide.choose(size), {}
+        guided = guide.choose(size)
     else:
         guided, facts = _smallest(guide, float(target))
     panel = guide.panel

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.selection.guided.kernel import core_sums, misfit, scores_of
+from sclcs.selection.guided.kernel import Goal, core_sums, misfit, scores_of
 from sclcs.selection.guided.panel import Panel
 
 __all__ = ["Line", "Objective", "core_scores", "fit_line", "make_objective", "operator_weights"]
@@ -56,7 +56,11 @@ class Objective:
 
     def value(self, scores: Floats) -> float:
         """Return the objective of scores (task, operator); lower is better."""
-        return float(misfit(scores, self.full, self.weights, self.noise, self.distrust))
+        return float(misfit(scores, self.for_kernel()))
+
+    def for_kernel(self) -> Goal:
+        """Return the same as the compiled search takes it."""
+        return Goal(self.full, self.weights, self.noise, float(self.distrust))
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def core_scores(panel: Panel, rows: Integers) -> Floats | None:
     """Return the panel's scores (task, operator) on some candidates; None if there are none."""
     picked = np.ascontiguousarray(panel.similarity[np.ix_(rows, rows)])
     classes, blocks = panel.classes[:, rows], panel.blocks[:, rows]
-    sums, counts, _, _ = core_sums(picked, classes, blocks, np.arange(len(rows)))
+    sums, counts, _ = core_sums(picked, classes, blocks, np.arange(len(rows)))
     scores = np.empty((len(classes), picked.shape[2]))
     return scores if scores_of(sums, counts, scores) else None
 

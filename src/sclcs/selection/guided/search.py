@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator
-from sclcs.selection.guided.kernel import swap_search
 from sclcs.selection.guided.objective import Objective
 from sclcs.selection.guided.panel import Panel
+from sclcs.selection.guided.swaps import Cells, swap_search
 
 __all__ = ["Constraints", "Found", "Units", "make_units", "search"]
 
@@ -62,6 +62,10 @@ class Units:
     cells: Integers
     cell_starts: Integers
     subjects: Integers
+
+    def for_kernel(self) -> Cells:
+        """Return the same as the compiled search takes it."""
+        return Cells(self.members, self.cell_of, self.cells, self.cell_starts, self.subjects)
 
     def of_rows(self, rows: Integers) -> Integers:
         """Return the units that some candidates are the members of."""
@@ -156,11 +160,16 @@ def search(
     for number, start in enumerate(starts):
         chances = generator(seed, "guided", "swaps", number).random((proposals, 2))
         began, value, ended, swaps = swap_search(
-            panel.similarity, panel.classes, panel.blocks, units.members, units.cells,
-            units.cell_starts, units.cell_of, units.subjects, min_subjects,
-            units.of_rows(start), objective.full, objective.weights, objective.noise,
-            objective.distrust, chances, max(proposals // 3, 1),
-        )  # fmt: skip
+            panel.similarity,
+            panel.classes,
+            panel.blocks,
+            units.for_kernel(),
+            objective.for_kernel(),
+            units.of_rows(start),
+            min_subjects,
+            chances,
+            max(proposals // 3, 1),
+        )
         found = Found(units.rows(ended), float(value), float(began), int(swaps))
         if best is None or found.value < best.value:
             best = found
