@@ -124,6 +124,7 @@ def _core_sets(
     row = {"task": name, "seed": seed, "method": "guided", "rows": guided.rows}
     row |= {"distrust": guided.distrust, "cpu_seconds": round(seconds, 2)}
     for item in guided.certificates:
+        row["groups"] = item.groups
         for what, values in (("ndcg", item.ndcg), ("kendall", item.kendall)):
             ends = zip(("expected", "low", "high"), values, strict=True)
             row |= {f"{what}_{end}": value for end, value in ends}

@@ -202,18 +202,29 @@ def certify(
         drawn = _imagine(
             left_out.full[task], left_out.implied[task], left_out.groups, k, unseen, seed
         )
-        tails = [50 * (1 - confidence), 50 * (1 + confidence)]
-        ends = np.percentile(drawn, tails, axis=0)
-        values = [(float(drawn[:, m].mean()), *map(float, ends[:, m])) for m in (0, 1)]
-        counts = (len(set(left_out.groups)), len(left_out.groups), unseen)
-        both = (_three(values[0]), _three(values[1]))
-        certificates.append(Certificate(name, k, *both, confidence, *counts))
+        n_groups = len(set(left_out.groups))
+        ndcg_ends = _interval(drawn[:, 0], confidence, n_groups)
+        kendall_ends = _interval(drawn[:, 1], confidence, n_groups)
+        counts = (n_groups, len(left_out.groups), unseen)
+        certificates.append(Certificate(name, k, ndcg_ends, kendall_ends, confidence, *counts))
     return certificates
 
 
-def _three(values: Sequence[float]) -> tuple[float, float, float]:
-    value, low, high = values
-    return value, low, high
+def _interval(drawn: Floats, confidence: float, n_groups: int) -> tuple[float, float, float]:
+    """Return mean, low and high of an interval for one new family rather than for the mean.
+
+    Draws from a handful of groups vary less than new families do; the ends are moved away
+    from the mean by what a prediction from so few needs more than a percentile (Student's t,
+    and the uncertainty of the mean itself).
+    """
+    from scipy.stats import norm, t
+
+    upper = (1 + confidence) / 2
+    wider = t.ppf(upper, n_groups - 1) / norm.ppf(upper) * np.sqrt(1 + 1 / n_groups)
+    mean = float(drawn.mean())
+    low, high = np.percentile(drawn, [100 * (1 - upper), 100 * upper])
+    ends = np.clip([mean - wider * (mean - low), mean + wider * (high - mean)], -1, 1)
+    return mean, float(ends[0]), float(ends[1])
 
 
 def _imagine(  # noqa: PLR0917
