@@ -235,8 +235,6 @@ def _imagine(  # noqa: PLR0917
     Groups are drawn with replacement, because the errors of a group go together; an
     operator gets the score of one of the panel's, shaken a little, and its error.
     """
-    from scipy.stats import kendalltau
-
     random = generator(seed, "guided", "certificate")
     names = sorted(set(groups))
     members = [np.flatnonzero(np.asarray(groups, dtype=object) == name) for name in names]
@@ -247,12 +245,21 @@ def _imagine(  # noqa: PLR0917
         drawn = random.integers(len(names), size=len(names))
         picked = [members[number] for number in drawn]
         which = random.integers(len(picked), size=unseen)
-        places = np.array([random.choice(picked[number]) for number in which])
+        sizes = np.array([len(rows) for rows in picked])
+        nth = (random.random(unseen) * sizes[which]).astype(np.int64)
+        places = np.array([picked[number][n] for number, n in zip(which, nth, strict=True)])
         truth = full[places] + width * random.standard_normal(unseen)
         # Errors of operators the panel does not hold vary about those of their group.
         typical = np.array([np.sqrt(np.mean(errors[rows] ** 2)) for rows in picked])[which]
         own = 0.5 * typical * random.standard_normal(unseen)
         core = truth + errors[places] + own
         result[draw, 0] = ndcg(gains(truth), core, k)
-        result[draw, 1] = kendalltau(truth, core).statistic
+        result[draw, 1] = _kendall(truth, core)
     return result
+
+
+def _kendall(first: Floats, second: Floats) -> float:
+    """Return Kendall's tau of numbers without ties; much faster than scipy's for so few."""
+    upper = np.triu_indices(len(first), k=1)
+    agree = (first[:, None] > first[None])[upper] == (second[:, None] > second[None])[upper]
+    return float(2 * agree.mean() - 1)
