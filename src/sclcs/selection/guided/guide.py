@@ -19,7 +19,12 @@ from sclcs.selection.guided.certificate import (
     kin,
     leave_groups_out,
 )
-from sclcs.selection.guided.objective import core_scores, make_objective
+from sclcs.selection.guided.objective import (
+    Objective,
+    core_scores,
+    make_objective,
+    operator_weights,
+)
 from sclcs.selection.guided.panel import Panel
 from sclcs.selection.guided.search import Constraints, Found, Units, make_units, search
 from sclcs.selection.registry import find_selector
@@ -32,6 +37,7 @@ Integers = NDArray[np.int64]
 #: Objectives that are tried on left-out families.
 DISTRUSTS = (0.1, 0.3)
 MARGIN = 0.02  # a plain design is only given up for more than this in expected nDCG
+DESIGN_MAY_DO = 0.9  # mean correlation with the full scores from which guidance may be dropped
 NOISE_DRAWS = 20  # stratified core-sets from which the scatter is measured
 
 
@@ -50,7 +56,7 @@ class Settings:
         Swaps proposed per restart.
     distrust : float, optional
         See :class:`~sclcs.selection.guided.objective.Objective`. By default the best of
-        :data:`DISTRUSTS` on left-out families, or no guidance if that is better.
+        :data:`DISTRUSTS` on left-out families, or no guidance where none is needed.
     k : int
         Cut-off of nDCG in the certificate.
     confidence : float
@@ -144,13 +150,29 @@ class Guide:
             return self._plain(starts[0], [])  # no score exists: nothing can be compared
         if given is not None:
             return self._with_distrust(starts, scored, given, certified=certified)
-        plain = self._plain(starts[0], self._certify_candidates(starts[0], scored))
         tried = [
             self._with_distrust(starts, scored, value)
             for value in track(DISTRUSTS, f"guiding {size} samples")
         ]
         best = max(tried, key=lambda guided: guided.expected)
+        if not self._design_may_do(scored):
+            return best
+        plain = self._plain(starts[0], self._certify_candidates(starts[0], scored))
         return best if best.expected > plain.expected + MARGIN else plain
+
+    def _design_may_do(self, scored: Sequence[Floats]) -> bool:
+        """Say whether unguided core-sets of this size keep the panel's order by themselves.
+
+        This looks at all designs that were drawn: the certificate of a single lucky one
+        cannot be trusted.
+        """
+        weights = operator_weights(self.panel.families)
+        exact = [Objective(full[None], weights, np.zeros(1), 0.0) for full in self.panel.full]
+        kept = [
+            1 - np.mean([task.value(scores[[number]]) for scores in scored])
+            for number, task in enumerate(exact)
+        ]
+        return bool(min(kept) >= DESIGN_MAY_DO)
 
     def _plain(self, rows: Integers, certificates: list[Certificate]) -> Guided:
         found = Found(rows, float("inf"), float("inf"), 0)
