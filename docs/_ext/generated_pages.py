@@ -108,12 +108,49 @@ def scaling_table() -> str:
     return table(["family (ms)", *measured.columns], rows)
 
 
+def guided_table() -> str:
+    """Return the measured consistency of guided core-sets on families that did not guide."""
+    measured = pd.read_csv(DOCS.parent / "results" / "guided" / "summary.csv")
+    wide = measured.pivot_table(
+        index=["protocol", "task", "ratio"], columns="method", values="ndcg10"
+    )
+    guided = measured[measured["method"] == "guided"].set_index(["protocol", "task", "ratio"])
+    rows = [
+        (
+            *key[:2],
+            f"{key[2]:.0%}",
+            *(f"{wide.loc[key, name]:.2f}" for name in ("random", "pairs", "stratified")),
+            f"**{row['ndcg10']:.2f}** ({row['ndcg10_worst']:.2f})",
+            f"{row['kendall']:.2f} ({row['kendall_worst']:.2f})",
+            f"{row['ndcg10_expected']:.2f}, {row['ndcg_covered']:.0%}",
+            f"{row['kendall_expected']:.2f}, {row['kendall_covered']:.0%}",
+            f"{row['core_sets']:.0f}",
+        )
+        for key, row in guided.iterrows()
+    ]
+    header = [
+        "protocol",
+        "task",
+        "share",
+        "random",
+        "pairs",
+        "stratified",
+        "guided (worst)",
+        "Kendall of guided (worst)",
+        "certificate nDCG: expected, covered",
+        "Kendall: expected, covered",
+        "core-sets",
+    ]
+    return table(header, rows)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "calibration_table.md": calibration_table,
     "catalogue.md": catalogue_page,
     "selectors_table.md": selectors_table,
     "selector_comparison_table.md": comparison_table,
     "selector_parameters.md": parameters_page,
+    "guided_table.md": guided_table,
     "scaling_table.md": scaling_table,
 }
 

@@ -12,6 +12,7 @@ from sclcs.selection import SELECTORS, select
 from sclcs.selection.registry import core_size
 
 EPOCHS = 3
+PROPOSALS = 300
 RATIOS = (0.1, 0.37, 0.5)
 METHODS = list(SELECTORS)
 
@@ -27,6 +28,8 @@ those = {
 def choose(cohort, method, ratio=0.3, seed=0, **parameters):
     if SELECTORS[method].needs_training:
         parameters.setdefault("epochs", EPOCHS)
+    if "proposals" in SELECTORS[method].parameters:
+        parameters.setdefault("proposals", PROPOSALS)
     return select(cohort, method, ratio, seed, **parameters)
 
 
@@ -40,7 +43,8 @@ def with_labels_shuffled(cohort, columns):
 
 def test_the_contract_is_complete():
     promised = "random kmeans forgetting entropy el2n aum ccs eva boss subjects pairs stratified"
-    assert {*promised.split(), "kcenter", "sclcs", "sclcs-dense", "sps-mha"} <= set(METHODS)
+    ours = "kcenter sclcs sclcs-dense sps-mha guided auto"
+    assert {*promised.split(), *ours.split()} <= set(METHODS)
     assert set(those["balanced"]) >= {"forgetting", "entropy", "el2n", "aum", "eva", "sclcs"}
     assert {"ccs", "boss", "random", "kmeans"}.isdisjoint(those["balanced"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,14 @@ def select(
     ] = None,
     ratio: Annotated[float, typer.Option(help="Share of the samples to keep.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Same seed, same core-set.")] = 0,
+    task: Annotated[
+        str | None,
+        typer.Option(help="What is ranked (guided, auto, trained methods); commas for several."),
+    ] = None,
+    target_ndcg: Annotated[
+        float | None,
+        typer.Option(help="guided: the smallest core-set expected to reach it, not a ratio."),
+    ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of training, for methods that train.")
     ] = None,
@@ -61,8 +69,8 @@ def select(
 
     _require_new(out)
     parameters = parse_parameters(param)
-    if epochs is not None:
-        parameters["epochs"] = epochs
+    asked = {"epochs": epochs, "task": task, "target_ndcg": target_ndcg}
+    parameters |= {name: value for name, value in asked.items() if value is not None}
     if density:
         parameters["density"] = True
     core = choose(Cohort.open(cohort), method or "sclcs", ratio, seed, **parameters)
@@ -83,12 +91,27 @@ def _require_new(out: Path) -> None:
 
 def _announce(core: CoreSet, out: Path, json: bool) -> None:
     n_subjects = len(set(core.subjects or ()))
+    certificate = core.parameters.get("certificate")
     if json:
         facts = {"coreset": str(out), "samples": len(core), "subjects": n_subjects}
-        print_json({**facts, "method": core.method, "seed": core.seed})
+        certified = {"certificate": certificate} if certificate is not None else {}
+        print_json({**facts, "method": core.method, "seed": core.seed, **certified})
         return
     typer.echo(f"{core.method}: {len(core)} samples of {n_subjects} subjects")
+    for item in certificate or ():
+        typer.echo(_sentence(item))
     typer.echo(f"Core-set: {out}")
+
+
+def _sentence(certificate: dict[str, Any]) -> str:
+    """Say in words what the certificate of one task promises."""
+    ends = "{expected:.2f} [{low:.2f}, {high:.2f}]"
+    promises = ", ".join(
+        f"{name.replace('ndcg', 'nDCG')} = {ends.format(**value)}"
+        for name, value in certificate.items()
+        if isinstance(value, dict)
+    )
+    return f"{certificate['task']}: expected on unseen operators: {promises}"
 
 
 def _list_methods(method: str | None, json: bool) -> None:

@@ -9,12 +9,16 @@ from sclcs.selection import boss
 from sclcs.selection import design
 from sclcs.selection import kcenter
 from sclcs.selection import perturbation
+from sclcs.selection.guided import method as guided
+from sclcs.selection.guided import auto
 
 __all__ = [
+    "auto",
     "boss",
     "clusters",
     "design",
     "dynamics",
+    "guided",
     "kcenter",
     "perturbation",
     "strata",

@@ -51,7 +51,8 @@ def select(
     complete = selector.complete(parameters)
     size = core_size(cohort, ratio)
     choice = selector.choose(cohort, size, seed, **complete)
-    complete.pop("cache", None)  # where results are kept is no part of how they were made
+    for name in ("cache", "fc", "n_jobs"):  # where results are kept, or how fast, is no part
+        complete.pop(name, None)  # of how they were made
     recorded = {"ratio": ratio, **{k: v for k, v in complete.items() if v is not None}}
     names = cohort.sample_ids
     return CoreSet(

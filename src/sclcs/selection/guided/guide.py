@@ -1,0 +1,286 @@
+"""Guiding a choice: design, objective, search and certificate of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.core.errors import InputError
+from sclcs.core.progress import track
+from sclcs.core.seeds import child_seed
+from sclcs.selection.guided.certificate import (
+    Certificate,
+    certify,
+    kin,
+    leave_groups_out,
+)
+from sclcs.selection.guided.objective import (
+    Objective,
+    core_scores,
+    make_objective,
+    operator_weights,
+)
+from sclcs.selection.guided.panel import Panel
+from sclcs.selection.guided.search import Constraints, Found, Units, make_units, search
+from sclcs.selection.registry import find_selector
+
+__all__ = ["DISTRUSTS", "Guide", "Guided", "Settings"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: Objectives that are tried on left-out families.
+DISTRUSTS = (0.1, 0.3)
+MARGIN = 0.02  # a plain design is only given up for more than this in expected nDCG
+DESIGN_MAY_DO = 0.9  # mean correlation with the full scores from which guidance may be dropped
+NOISE_DRAWS = 20  # stratified core-sets from which the scatter is measured
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search.
+
+    Parameters
+    ----------
+    constraints : Constraints
+    windows : int
+        Samples per subject in the starting design.
+    restarts : int
+        Searches from different designs; the best is kept.
+    proposals : int
+        Swaps proposed per restart.
+    distrust : float, optional
+        See :class:`~sclcs.selection.guided.objective.Objective`. By default the best of
+        :data:`DISTRUSTS` on left-out families, or no guidance where none is needed.
+    k : int
+        Cut-off of nDCG in the certificate.
+    confidence : float
+        Coverage of the certificate's intervals.
+    """
+
+    constraints: Constraints = field(default_factory=Constraints)
+    windows: int = 2
+    restarts: int = 2
+    proposals: int = 20_000
+    distrust: float | None = None
+    k: int = 10
+    confidence: float = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Guided:
+    """A guided core-set.
+
+    Parameters
+    ----------
+    rows : array of int
+        Rows of the cohort.
+    found : Found
+        What the search says of it.
+    certificates : list of Certificate
+        One per task; empty if none can be given.
+    distrust : float, optional
+        Of the objective; None if the starting design was kept.
+    """
+
+    rows: Integers
+    found: Found
+    certificates: list[Certificate]
+    distrust: float | None
+
+    @property
+    def expected(self) -> float:
+        """Expected nDCG, averaged over the tasks; below any other if there is none."""
+        return float(np.mean([item.ndcg[0] for item in self.certificates] or [-1.0]))
+
+    def facts(self) -> dict[str, Any]:
+        """Return what should be recorded with the core-set."""
+        return {
+            "guided": self.distrust is not None,
+            "distrust_used": self.distrust,
+            "objective": self.found.value,
+            "objective_at_start": self.found.start_value,
+            "swaps": self.found.swaps,
+            "certificate": [item.to_dict() for item in self.certificates],
+        }
+
+
+class Guide:
+    """Chooses core-sets of any size with one panel.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        Its samples in alphabetical order, so that the order of a cohort does not matter.
+    panel : Panel
+        Operators on that cohort.
+    settings : Settings
+    seed : int
+    """
+
+    def __init__(self, cohort: Cohort, panel: Panel, settings: Settings, seed: int) -> None:
+        self.cohort, self.panel, self.settings, self.seed = cohort, panel, settings, seed
+        self.units: Units = make_units(cohort, panel.rows, settings.constraints)
+        self._candidates = cohort.take(panel.rows) if len(panel.rows) < len(cohort) else cohort
+
+    def choose(self, size: int, *, certified: bool = True) -> Guided:
+        """Choose a core-set.
+
+        Parameters
+        ----------
+        size : int
+            Number of samples.
+        certified : bool
+            Whether to certify it too, which costs a search per family. Without a given
+            distrust it is needed anyway.
+
+        Returns
+        -------
+        Guided
+        """
+        starts = [self.design(size, number) for number in range(self.settings.restarts)]
+        scored = self._scatter(size)
+        given = self.settings.distrust
+        if not scored or not any(core_scores(self.panel, rows) is not None for rows in starts):
+            return self._plain(starts[0], [])  # no score exists: nothing can be compared
+        if given is not None:
+            return self._with_distrust(starts, scored, given, certified=certified)
+        tried = [
+            self._with_distrust(starts, scored, value)
+            for value in track(DISTRUSTS, f"guiding {size} samples")
+        ]
+        best = max(tried, key=lambda guided: guided.expected)
+        if not self._design_may_do(scored):
+            return best
+        plain = self._plain(starts[0], self._certify_candidates(starts[0], scored))
+        return best if best.expected > plain.expected + MARGIN else plain
+
+    def _design_may_do(self, scored: Sequence[Floats]) -> bool:
+        """Say whether unguided core-sets of this size keep the panel's order by themselves.
+
+        This looks at all designs that were drawn: the certificate of a single lucky one
+        cannot be trusted.
+        """
+        weights = operator_weights(self.panel.families)
+        exact = [Objective(full[None], weights, np.zeros(1), 0.0) for full in self.panel.full]
+        kept = [
+            1 - np.mean([task.value(scores[[number]]) for scores in scored])
+            for number, task in enumerate(exact)
+        ]
+        return bool(min(kept) >= DESIGN_MAY_DO)
+
+    def _plain(self, rows: Integers, certificates: list[Certificate]) -> Guided:
+        found = Found(rows, float("inf"), float("inf"), 0)
+        return Guided(self.panel.rows[rows], found, certificates, None)
+
+    def _with_distrust(
+        self,
+        starts: Sequence[Integers],
+        scored: Sequence[Floats],
+        distrust: float,
+        *,
+        certified: bool = True,
+    ) -> Guided:
+        found = self._search(starts, scored, distrust, None)
+        certificates: list[Certificate] = []
+        if certified:
+            certificates = self._certify(
+                scored, lambda left_out: self._search(starts, scored, distrust, left_out).rows
+            )
+        return Guided(self.panel.rows[found.rows], found, certificates, distrust)
+
+    def certify_rows(self, rows: Integers) -> list[Certificate]:
+        """Certify a core-set that no operator guided, given by rows of the cohort."""
+        places = np.searchsorted(self.panel.rows, rows)
+        known = self.panel.rows[np.minimum(places, len(self.panel.rows) - 1)] == rows
+        if not known.all():
+            raise InputError(
+                "Expected samples among the candidates of the panel; raise memory_gb, so that "
+                "all samples are."
+            )
+        return self._certify_candidates(places, self._scatter(len(rows)))
+
+    def _certify_candidates(self, rows: Integers, scored: Sequence[Floats]) -> list[Certificate]:
+        return self._certify(scored, lambda _left_out: rows)
+
+    def _certify(
+        self, scored: Sequence[Floats], choose: Callable[[NDArray[np.bool_]], Integers]
+    ) -> list[Certificate]:
+        settings = self.settings
+        left_out = leave_groups_out(self.panel, kin(self.panel, scored), choose)
+        return certify(left_out, k=settings.k, confidence=settings.confidence, seed=self.seed)
+
+    def design(self, size: int, number: int) -> Integers:
+        """Return a stratified core-set (candidates) to start from."""
+        if size > len(self._candidates):
+            raise InputError(
+                f"{size} samples are wanted, but the memory for the panel allows "
+                f"{len(self._candidates)} candidates; raise memory_gb or lower the ratio."
+            )
+        seed = child_seed(self.seed, "guided", "design", number)
+        constraints = self.settings.constraints
+        if constraints.whole_subjects:
+            return self._whole_subjects(size, seed)
+        for windows in dict.fromkeys((self.settings.windows, 1)):
+            rows = np.sort(self._stratified(size, seed, windows))
+            if len(np.unique(self.units.subjects[rows])) >= constraints.min_subjects:
+                return rows
+        raise InputError(
+            f"At least {constraints.min_subjects} subjects are wanted, but a core-set of {size} "
+            f"samples has {len(np.unique(self.units.subjects[rows]))}; lower min_subjects or raise "
+            "the ratio."
+        )
+
+    def _stratified(self, size: int, seed: int, windows: int) -> Integers:
+        strata = list(self.settings.constraints.strata)
+        options: dict[str, Any] = {"strata": strata} if strata else {}
+        method = find_selector("stratified" if strata else "pairs")
+        return method.choose(self._candidates, size, seed, windows=windows, **options).rows
+
+    def _whole_subjects(self, size: int, seed: int) -> Integers:
+        """Take whole subjects, stratified, as long as they fit."""
+        most = int((self.units.members >= 0).sum(axis=1).max())
+        order = self._stratified(len(self._candidates), seed, most)
+        taken: list[Integers] = []
+        room = size
+        for unit in dict.fromkeys(self._unit_of(order).tolist()):
+            rows = self.units.rows(np.array([unit]))
+            if len(rows) <= room:
+                taken.append(rows)
+                room -= len(rows)
+        if not taken:
+            raise InputError(
+                f"A core-set of {size} samples has no room for a whole subject; raise the ratio."
+            )
+        return np.sort(np.concatenate(taken))
+
+    def _unit_of(self, rows: Integers) -> Integers:
+        return np.array([self.units.of_rows(np.array([row]))[0] for row in rows])
+
+    def _scatter(self, size: int) -> list[Floats]:
+        designs = (self.design(size, 1000 + number) for number in range(NOISE_DRAWS))
+        scored = (core_scores(self.panel, rows) for rows in designs)
+        return [scores for scores in scored if scores is not None]
+
+    def _search(
+        self,
+        starts: Sequence[Integers],
+        scored: Sequence[Floats],
+        distrust: float,
+        left_out: NDArray[np.bool_] | None,
+    ) -> Found:
+        settings = self.settings
+        return search(
+            self.panel,
+            make_objective(self.panel, scored, distrust, left_out),
+            self.units,
+            starts,
+            min_subjects=settings.constraints.min_subjects,
+            proposals=settings.proposals,
+            seed=self.seed,
+        )

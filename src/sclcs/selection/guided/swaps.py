@@ -1,0 +1,153 @@
+"""The loop of the swap search, compiled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sclcs.selection.guided.kernel import Goal, core_sums, misfit, move, scores_of, swap
+
+__all__ = ["Cells", "swap_search"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Cells(NamedTuple):
+    """What may be swapped for what, see :class:`sclcs.selection.guided.search.Units`.
+
+    Parameters
+    ----------
+    members : array of int, shape (unit, samples of a unit)
+        The candidates that enter and leave together, padded with -1.
+    cell_of, cells, cell_starts : arrays of int
+        Cell of each unit, and the units by cell.
+    subjects : array of int
+        Subject of each candidate.
+    """
+
+    members: Integers
+    cell_of: Integers
+    cells: Integers
+    cell_starts: Integers
+    subjects: Integers
+
+
+@njit(nogil=True, cache=True)
+def swap_search(  # noqa: PLR0917
+    similarity: NDArray[np.float32],
+    classes: Integers,
+    blocks: Integers,
+    cells: Cells,
+    goal: Goal,
+    chosen: Integers,
+    min_subjects: int,
+    chances: Floats,
+    patience: int,
+) -> tuple[float, float, Integers, int]:
+    """Swap units as long as the objective falls.
+
+    Parameters
+    ----------
+    similarity : array of float32, shape (candidate, candidate, operator)
+    classes, blocks : arrays of int, shape (task, candidate)
+    cells : Cells
+        A unit is only replaced by one of its cell, which keeps the shares.
+    goal : Goal
+    chosen : array of int
+        Units to start from; changed in place.
+    min_subjects : int
+        A swap never leaves fewer.
+    chances : array, shape (proposal, 2)
+        Uniform random numbers: which unit leaves, and which of its cell enters.
+    patience : int
+        Stop after so many proposals in a row that did not help.
+
+    Returns
+    -------
+    began, best : float
+        The objective at the start and at the end; infinite if no score exists.
+    chosen : array of int
+    swaps : int
+    """
+    rows = _samples(cells.members, chosen)
+    sums, counts, pairs = core_sums(similarity, classes, blocks, rows)
+    began = best = _value(sums, counts, goal)
+    held = np.zeros(cells.subjects.max() + 1, np.int64)
+    _hold(held, cells.subjects, rows, 1)
+    inside = np.zeros(cells.members.shape[0], np.bool_)
+    inside[chosen] = True
+    swaps, idle = 0, 0
+    for step in range(chances.shape[0]):
+        idle += 1
+        if idle > patience:
+            break
+        place = int(chances[step, 0] * chosen.shape[0])
+        unit = _partner(cells, chosen[place], chances[step, 1])
+        if inside[unit]:
+            continue
+        leaving = _samples(cells.members, chosen[place : place + 1])
+        entering = _samples(cells.members, np.array([unit]))
+        new_sums, new_counts = sums.copy(), counts.copy()
+        swap(pairs, leaving, entering, new_sums, new_counts)
+        value = _value(new_sums, new_counts, goal)
+        if value >= best or _too_few(held, cells.subjects, leaving, entering, min_subjects):
+            continue
+        best, sums, counts, idle = value, new_sums, new_counts, 0
+        swaps += 1
+        inside[chosen[place]], inside[unit], chosen[place] = False, True, unit
+        _hold(held, cells.subjects, leaving, -1)
+        _hold(held, cells.subjects, entering, 1)
+        for row in leaving:
+            move(pairs, row, -1.0)
+        for row in entering:
+            move(pairs, row, 1.0)
+    return began, best, chosen, swaps
+
+
+@njit(nogil=True, cache=True)
+def _value(sums: Floats, counts: Floats, goal: Goal) -> float:
+    scores = np.empty((sums.shape[0], sums.shape[2]))
+    if not scores_of(sums, counts, scores):
+        return np.inf
+    return misfit(scores, goal)
+
+
+@njit(nogil=True, cache=True)
+def _partner(cells: Cells, unit: int, chance: float) -> int:
+    """Return a random unit of the same cell."""
+    first = cells.cell_starts[cells.cell_of[unit]]
+    size = cells.cell_starts[cells.cell_of[unit] + 1] - first
+    partner: int = cells.cells[first + int(chance * size)]
+    return partner
+
+
+@njit(nogil=True, cache=True)
+def _samples(members: Integers, units: Integers) -> Integers:
+    """Return the candidates of some units."""
+    rows = members[units].ravel()
+    return rows[rows >= 0]
+
+
+@njit(nogil=True, cache=True)
+def _hold(held: Integers, subjects: Integers, rows: Integers, change: int) -> None:
+    for row in rows:
+        held[subjects[row]] += change
+
+
+@njit(nogil=True, cache=True)
+def _too_few(
+    held: Integers, subjects: Integers, leaving: Integers, entering: Integers, fewest: int
+) -> bool:
+    """Say whether a swap would leave fewer subjects than wanted, and fewer than before."""
+    if fewest == 0:
+        return False
+    before = (held > 0).sum()
+    after = held.copy()
+    _hold(after, subjects, leaving, -1)
+    _hold(after, subjects, entering, 1)
+    left = (after > 0).sum()
+    return bool(left < before and left < fewest)

@@ -1,0 +1,173 @@
+"""Guided core-sets on simulated cohorts: constraints, certificate, benefit, mistakes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kendalltau
+
+from sclcs.benchmark import ArraySource, rank
+from sclcs.benchmark.consistency import agreement
+from sclcs.cohort.simulation import simulate_cohort
+from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.selection import select
+from sclcs.selection.guided import method
+from sclcs.selection.guided.certificate import LeftOut, _kendall, certify
+from sclcs.spi import compute, resolve
+
+FAST = {"proposals": 1500, "restarts": 1}
+PANEL = ["cov_EmpiricalCovariance", "prec_ShrunkCovariance", "pdist_cityblock", "kendalltau", "pec"]
+GUIDING = [
+    "cov_EmpiricalCovariance", "prec_ShrunkCovariance", "mi_gaussian", "pdist_cityblock",
+    "pdist_chebyshev", "gwtau", "pec", "sgc_parametric_max_fs-1_fmin-1e-05_fmax-0-5_order-1",
+    "psi_wavelet_max_fs-1_fmin-0_fmax-0-5_max", "bary-sq_euclidean_max",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    """140 samples: 35 subjects x 4 windows, 7 regions, 40 time points."""
+    return simulate_cohort(35, 4, 7, length=40, stride=20, seed=11)
+
+
+@pytest.fixture(scope="module")
+def matrices(cohort):
+    fc = compute(np.asarray(cohort.signals), PANEL, sample_keys=cohort.sample_ids)
+    return ArraySource.from_dataarray(fc, cohort)
+
+
+def guided(cohort, matrices, ratio=0.2, seed=0, **parameters):
+    options = {"panel": PANEL, "fc": matrices, **FAST, **parameters}
+    return select(cohort, "guided", ratio, seed, **options)
+
+
+def test_it_is_certified_and_reproducible(cohort, matrices):
+    core = guided(cohort, matrices, task=["subject", "diagnosis"])
+    assert guided(cohort, matrices, task="subject,diagnosis").sample_ids == core.sample_ids
+    assert guided(cohort, matrices, task="subject", seed=1).sample_ids != core.sample_ids
+    assert len(core) == 28
+    assert core.parameters["panel_used"] == PANEL
+    assert [item["task"] for item in core.parameters["certificate"]] == ["subject", "diagnosis"]
+    for item in core.parameters["certificate"]:
+        assert (item["operators"], item["confidence"]) == (5, 0.9)
+        assert 3 <= item["groups"] <= 4
+        for name in ("ndcg@10", "kendall"):
+            value = item[name]
+            assert -1 <= value["low"] <= value["expected"] <= value["high"] <= 1
+
+
+def test_a_store_and_the_cohort_give_the_same(cohort, matrices):
+    assert guided(cohort, None).sample_ids == guided(cohort, matrices).sample_ids
+
+
+@pytest.mark.parametrize("task", ["subject", "diagnosis"])
+def test_the_panel_is_ranked_better_than_on_the_start(cohort, matrices, task):
+    core = guided(cohort, matrices, task=task, distrust=0.1)
+    assert core.parameters["swaps"] > 0
+    assert core.parameters["objective"] < core.parameters["objective_at_start"]
+
+
+def test_shares_of_strata_are_those_of_the_design(cohort, matrices):
+    core = guided(cohort, matrices, task="diagnosis", distrust=0.1)
+    chosen = cohort.take(list(core.sample_ids)).samples
+    for column in ("diagnosis", "site"):
+        shares = chosen[column].value_counts(normalize=True)
+        whole = cohort.samples[column].value_counts(normalize=True)
+        assert np.abs(shares.sub(whole, fill_value=0)).max() < 0.08
+
+
+def test_whole_subjects_and_fewest_subjects(cohort, matrices):
+    core = guided(cohort, matrices, whole_subjects=True, distrust=0.3)
+    assert set(pd.Series(core.subjects).value_counts()) == {4}
+    assert len(core) == 28
+    many = guided(cohort, matrices, task="diagnosis", min_subjects=26, distrust=0.1)
+    assert len(set(many.subjects)) >= 26
+    with pytest.raises(InputError, match="At least 30 subjects are wanted"):
+        guided(cohort, matrices, min_subjects=30)
+
+
+def test_unseen_families_are_ranked_better_than_on_random_samples():
+    """A small group effect is there, but drowns in ten or fifteen random samples."""
+    cohort = simulate_cohort(150, 2, 8, length=60, stride=40, seed=2, group=0.08)
+    unseen = ["kendalltau*", "xcorr*", "je_kernel*", "ce_kernel*", "cohmag*mean*", "plv*mean*"]
+    names = resolve([*GUIDING, *unseen])
+    fc = compute(np.asarray(cohort.signals), names, sample_keys=cohort.sample_ids)
+    matrices = ArraySource.from_dataarray(fc, cohort)
+    whole = rank(matrices, "diagnosis", resolve(unseen)).scores
+    reached = {"guided": [], "random": []}
+    for seed in range(4):
+        cores = {
+            "guided": guided(
+                cohort, matrices, 0.05, seed, task="diagnosis", panel=GUIDING, proposals=6000,
+                distrust=0.1,
+            ),
+            "random": select(cohort, "random", 0.05, seed),
+        }  # fmt: skip
+        for name, core in cores.items():
+            scores = rank(matrices, "diagnosis", resolve(unseen), core).scores
+            measured = agreement(whole.to_numpy(), scores.reindex(whole.index).to_numpy())
+            reached[name].append((measured["ndcg@10"], measured["kendall"]))
+    better = np.mean(reached["guided"], axis=0) - np.mean(reached["random"], axis=0)
+    assert np.all(better > 0.2)
+    assert np.mean(reached["guided"], axis=0)[0] > 0.9
+
+
+def test_candidates_are_whole_subjects_when_memory_is_short(cohort, matrices):
+    core = guided(cohort, matrices, memory_gb=4 * 5 * 60**2 / 1e9)
+    assert core.parameters["candidates"] == 60
+    assert len(core) == 28
+
+
+def test_a_target_gives_the_smallest_size_and_the_curve(cohort, matrices, monkeypatch):
+    monkeypatch.setattr(method, "CURVE_RATIOS", (0.05, 0.1, 0.3))
+    core = guided(cohort, matrices, target_ndcg=0.45)
+    curve = core.parameters["curve"]
+    assert core.parameters["ratio"] == curve[-1]["ratio"]
+    assert len(core) == int(curve[-1]["ratio"] * len(cohort))
+    assert curve[-1]["expected"] >= 0.45
+    assert all(not (point["expected"] or 0) >= 0.45 for point in curve[:-1])
+    with pytest.raises(InputError, match=r"expected to reach an nDCG of 0\.9999"):
+        guided(cohort, matrices, target_ndcg=0.9999)
+
+
+def test_auto_takes_the_best_certificate(cohort, matrices):
+    options = {"panel": PANEL, "fc": matrices, **FAST}
+    core = select(cohort, "auto", 0.2, candidates=["random", "pairs"], **options)
+    expected = core.parameters["expected_by_method"]
+    assert set(expected) == {"guided", "random", "pairs"}
+    assert core.parameters["chosen"] == max(expected, key=expected.get)
+    with pytest.raises(InputError, match="other than auto"):
+        select(cohort, "auto", 0.2, candidates=["auto"], **options)
+
+
+def test_kendall_is_that_of_scipy():
+    first, second = np.random.default_rng(1).normal(size=(2, 17))
+    assert _kendall(first, second) == pytest.approx(kendalltau(first, second).statistic)
+
+
+def test_a_perfect_prediction_is_certified_as_such():
+    full = np.linspace(0, 1, 9)[None]
+    families = list("aabbccdde")
+    (perfect,) = certify(LeftOut(full, full.copy(), families, ["subject"]))
+    assert perfect.ndcg[0] == pytest.approx(1)
+    assert perfect.kendall[1] == pytest.approx(1)
+    noise = np.random.default_rng(2).normal(size=full.shape)
+    (noisy,) = certify(LeftOut(full, full + noise, families, ["subject"]))
+    assert noisy.ndcg[0] < 0.9
+    assert certify(LeftOut(full, full * np.nan, families, ["subject"])) == []
+
+
+def test_mistakes_are_named(cohort, matrices):
+    with pytest.raises(InputError, match="at least 4 operators of 3 families, but 2 of 1"):
+        guided(cohort, None, panel=["pdist_cityblock", "pdist_chebyshev"])
+    with pytest.raises(UnknownNameError, match="no column 'colour'"):
+        guided(cohort, matrices, task="colour")
+    with pytest.raises(InputError, match="restarts to be a whole number from 1"):
+        guided(cohort, matrices, restarts=0)
+    with pytest.raises(InputError, match="target_ndcg between 0 and 1"):
+        guided(cohort, matrices, target_ndcg=95)
+    with pytest.raises(InputError, match="distrust of at least 0"):
+        guided(cohort, matrices, distrust=-1)
+    with pytest.raises(UnknownNameError, match="not in the FC store"):
+        guided(cohort, matrices, panel=["gwtau", "phase_multitaper*", "pec", "kendalltau"])
+    with pytest.raises(InputError, match="whole cohort"):
+        guided(simulate_cohort(36, 4, 7, length=40, stride=20, seed=11), matrices)

@@ -1,0 +1,150 @@
+"""The kernel's sums and scores are those of the pairs themselves, whatever was swapped."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sclcs.benchmark.design import make_design
+from sclcs.benchmark.pairs import OperatorPairs
+from sclcs.benchmark.scores import find_score
+from sclcs.benchmark.similarity import OperatorVectors, Screen
+from sclcs.benchmark.tasks import Codes, make_task
+from sclcs.cohort.coreset import CoreSet
+from sclcs.selection.guided.kernel import core_sums, move, swap
+from sclcs.selection.guided.objective import Objective, core_scores, fit_line, operator_weights
+from sclcs.selection.guided.panel import Panel
+from sclcs.selection.guided.search import Units, search
+
+N_SAMPLES, N_OPERATORS, N_EDGES = 23, 5, 11
+
+
+@pytest.fixture(scope="module")
+def units_of_operators():
+    random = np.random.default_rng(4)
+    vectors = random.normal(size=(N_OPERATORS, N_SAMPLES, N_EDGES))
+    vectors -= vectors.mean(axis=2, keepdims=True)
+    return (vectors / np.linalg.norm(vectors, axis=2, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def panel(units_of_operators):
+    random = np.random.default_rng(5)
+    similarity = np.stack([v @ v.T for v in units_of_operators], axis=2)
+    subjects = np.sort(random.integers(0, 8, N_SAMPLES))
+    labels = np.array([0, 1, 1, 0, 1, 0, -1, 0])[subjects]  # one subject has no label
+    codes = [
+        Codes(subjects, np.arange(N_SAMPLES), subjects),
+        Codes(labels, subjects, subjects),
+    ]
+    full = random.normal(size=(2, N_OPERATORS))
+    names = [f"op{k}" for k in range(N_OPERATORS)]
+    return Panel(
+        names, ["a", "a", "b", "c", "d"], np.ascontiguousarray(similarity), np.arange(N_SAMPLES),
+        codes, full, ["subject", "diagnosis"], {},
+    )  # fmt: skip
+
+
+def by_definition(panel, rows):
+    """Sums over ordered pairs, by a loop."""
+    sums = np.zeros((2, 4, N_OPERATORS))
+    counts = np.zeros((2, 2))
+    for task, codes in enumerate(panel.codes):
+        for i in rows:
+            for j in rows:
+                if codes.blocks[i] == codes.blocks[j] or min(codes.classes[[i, j]]) < 0:
+                    continue
+                kind = 0 if codes.classes[i] == codes.classes[j] else 1
+                value = panel.similarity[i, j].astype(float)
+                sums[task, 2 * kind] += value
+                sums[task, 2 * kind + 1] += value**2
+                counts[task, kind] += 1
+    return sums, counts
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_sums_after_any_swaps_equal_those_from_scratch(panel, data):
+    rows = data.draw(st.lists(st.integers(0, N_SAMPLES - 1), min_size=4, max_size=15, unique=True))
+    arguments = (panel.similarity, panel.classes, panel.blocks)
+    sums, counts, pairs = core_sums(*arguments, np.array(rows))
+    for _ in range(data.draw(st.integers(1, 4))):
+        n_swapped = data.draw(st.integers(1, 3))
+        outside = sorted(set(range(N_SAMPLES)) - set(rows))
+        leaving = data.draw(st.permutations(rows))[:n_swapped]
+        entering = data.draw(st.permutations(outside))[:n_swapped]
+        swap(pairs, np.array(leaving), np.array(entering), sums, counts)
+        for sample in leaving:
+            move(pairs, sample, -1.0)
+        for sample in entering:
+            move(pairs, sample, 1.0)
+        rows = [row for row in rows if row not in leaving] + list(entering)
+    expected_sums, expected_counts = by_definition(panel, rows)
+    np.testing.assert_allclose(sums, expected_sums, atol=1e-10)
+    np.testing.assert_array_equal(counts, expected_counts)
+
+
+@pytest.mark.parametrize("task", ["subject", "diagnosis"])
+def test_scores_are_those_of_the_benchmark(small_cohort, task):
+    random = np.random.default_rng(6)
+    rows = np.sort(random.choice(len(small_cohort), 31, replace=False))
+    vectors = random.normal(size=(len(small_cohort), 13))
+    vectors -= vectors.mean(axis=1, keepdims=True)
+    units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    every = np.ones(len(units), dtype=bool)
+    core = CoreSet([small_cohort.sample_ids[row] for row in rows])
+    design = make_design(small_cohort.samples, make_task(task), core)
+    pairs = OperatorPairs(
+        OperatorVectors(units, every, Screen(every, ~every)).take(design.rows), design
+    )
+    codes = make_task(task).codes(small_cohort.samples)
+    panel = Panel(
+        ["op"], ["a"], np.ascontiguousarray((units @ units.T)[:, :, None]),
+        np.arange(len(units)), [codes], np.zeros((1, 1)), [task], {},
+    )  # fmt: skip
+    expected = find_score("cohen_d").compute(pairs)[0]
+    assert core_scores(panel, rows)[0, 0] == pytest.approx(expected, abs=1e-5)
+
+
+def single_samples(panel):
+    n = len(panel.rows)
+    return Units(
+        np.arange(n)[:, None], np.zeros(n, int), np.arange(n), np.array([0, n]),
+        panel.codes[0].subjects,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_search_never_worsens_and_says_the_truth(panel, seed):
+    objective = Objective(panel.full, operator_weights(panel.families), np.full(2, 0.1), 0.1)
+    start = np.random.default_rng(seed).choice(N_SAMPLES, 12, replace=False)
+    found = search(panel, objective, single_samples(panel), [start], proposals=400, seed=seed)
+    before = objective.value(core_scores(panel, np.sort(start)))
+    after = objective.value(core_scores(panel, np.sort(found.rows)))
+    assert found.start_value == pytest.approx(before, abs=1e-9)
+    assert found.value == pytest.approx(after, abs=1e-9)
+    assert after <= before
+    assert len(set(found.rows)) == 12
+
+
+def test_the_objective_is_a_correlation_without_noise(panel):
+    weights = np.full(N_OPERATORS, 1 / N_OPERATORS)
+    objective = Objective(panel.full[:1], weights, np.zeros(1), 0.0)
+    scores = np.random.default_rng(8).normal(size=(1, N_OPERATORS))
+    expected = 1 - np.corrcoef(scores[0], panel.full[0])[0, 1]
+    assert objective.value(scores) == pytest.approx(expected)
+    noisy = Objective(panel.full[:1], weights, np.ones(1), 0.1)
+    # Larger differences stand out of the noise; far too large ones are not believed.
+    values = [noisy.value(scale * panel.full[:1]) for scale in (1.0, 4.0)]
+    assert values[1] < values[0]
+    assert noisy.value(-panel.full[:1]) > 1
+
+
+def test_lines_and_weights():
+    line = fit_line(np.array([1.0, 2.0, 4.0]), np.array([5.0, 7.0, 11.0]), np.ones(3))
+    assert (line.slope, line.shift) == pytest.approx((2.0, 3.0))
+    assert line.implied(np.array([9.0])) == pytest.approx([3.0])
+    weights = operator_weights(list("aaaabc"), np.arange(6) == 5)
+    assert weights.sum() == pytest.approx(1)
+    assert weights[5] == 0
+    assert weights[:4].sum() == pytest.approx(2 * weights[4])
