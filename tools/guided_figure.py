@@ -20,11 +20,15 @@ def main() -> None:
     """Write results.csv, summary.csv and guided.png into the folder."""
     mpl.use("Agg")
     folder, names = Path(sys.argv[1]), sys.argv[2:]
-    results = pd.concat([pd.read_csv(name) for name in names], ignore_index=True)
+    parts = [pd.read_csv(name).assign(study=Path(name).stem.split("_")[0]) for name in names]
+    results = pd.concat(parts, ignore_index=True)
     results.to_csv(folder / "results.csv", index=False, float_format="%.4g")
-    summary = summarise(results)
+    summary = pd.concat(
+        summarise(part).assign(study=study) for study, part in results.groupby("study")
+    )
     summary.to_csv(folder / "summary.csv", index=False, float_format="%.4g")
-    draw(results, summary, folder / "guided.png")
+    drawn = [table[table["study"] == "abide"] for table in (results, summary)]
+    draw(*drawn, folder / "guided.png")
     print(summary.round(3).to_string())
 
 

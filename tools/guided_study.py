@@ -32,7 +32,9 @@ def main() -> None:
     """Run and write CSV, summary and the command's facts."""
     options = arguments()
     cohort = open_cohort(options.cohort)
-    plan = Plan(tuple(options.tasks), tuple(options.ratios), options.splits, options.seeds)
+    plan = Plan(
+        tuple(options.tasks), tuple(options.ratios), options.splits, options.seeds, options.first
+    )
     began = time.time()
     with show_progress():
         fc = matrices(cohort, options.cache)
@@ -60,6 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ratios", nargs="+", type=float, default=list(Plan.ratios))
     parser.add_argument("--splits", type=int, default=Plan.splits)
     parser.add_argument("--seeds", type=int, default=Plan.seeds)
+    parser.add_argument("--first", type=int, default=0, help="first split and seed")
     return parser.parse_args()
 
 

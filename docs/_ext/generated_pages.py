@@ -27,6 +27,7 @@ MEANING = {
     "diagnosis": "diagnosis, balanced accuracy (chance 0.50)",
     "site": "site, balanced accuracy (20 sites, chance 0.05)",
 }
+STUDY = ["study", "protocol", "task", "ratio"]
 SETTING = {"windows": "307 subjects x 5 windows", "scans": "1013 whole scans"}
 
 
@@ -111,14 +112,12 @@ def scaling_table() -> str:
 def guided_table() -> str:
     """Return the measured consistency of guided core-sets on families that did not guide."""
     measured = pd.read_csv(DOCS.parent / "results" / "guided" / "summary.csv")
-    wide = measured.pivot_table(
-        index=["protocol", "task", "ratio"], columns="method", values="ndcg10"
-    )
-    guided = measured[measured["method"] == "guided"].set_index(["protocol", "task", "ratio"])
+    wide = measured.pivot_table(index=STUDY, columns="method", values="ndcg10")
+    guided = measured[measured["method"] == "guided"].set_index(STUDY)
     rows = [
         (
-            *key[:2],
-            f"{key[2]:.0%}",
+            *key[:3],
+            f"{key[3]:.0%}",
             *(f"{wide.loc[key, name]:.2f}" for name in ("random", "pairs", "stratified")),
             f"**{row['ndcg10']:.2f}** ({row['ndcg10_worst']:.2f})",
             f"{row['kendall']:.2f} ({row['kendall_worst']:.2f})",
@@ -129,6 +128,7 @@ def guided_table() -> str:
         for key, row in guided.iterrows()
     ]
     header = [
+        "study",
         "protocol",
         "task",
         "share",

@@ -53,12 +53,19 @@ class Plan:
         Random halves of the families.
     seeds : int
         Core-sets per split, task and ratio.
+    first : int
+        Number of the first split and of the first seed: another one is a fresh repetition.
     """
 
     tasks: tuple[str, ...] = ("diagnosis", "subject")
     ratios: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.3, 0.5)
     splits: int = 5
     seeds: int = 5
+    first: int = 0
+
+    def numbers(self, how_many: int) -> range:
+        """Return that many numbers from the first."""
+        return range(self.first, self.first + how_many)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +100,13 @@ def guided_study(
     plan = plan or Plan()
     ordered = cohort.take(id_order(cohort))
     everything = make_panel(ordered, plan.tasks, list(fc.operators), fc=fc, memory_gb=1e3)
-    splits = [_half(everything.families, number) for number in range(plan.splits)]
+    splits = [_half(everything.families, number) for number in plan.numbers(plan.splits)]
     if default_panel:
         splits.append(_default(everything))
     for split in splits:
         guiding = everything.only(split.guiding)
         for task in range(len(plan.tasks)):
-            cells = [(ratio, seed) for ratio in plan.ratios for seed in range(plan.seeds)]
+            cells = [(ratio, seed) for ratio in plan.ratios for seed in plan.numbers(plan.seeds)]
             for ratio, seed in track(cells, f"{split.protocol} {split.number} {plan.tasks[task]}"):
                 size = int(ratio * len(ordered))
                 for row in _core_sets(ordered, guiding, task, size, seed):
