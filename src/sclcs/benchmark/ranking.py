@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from sclcs.core.errors import InputError, UnreadableFileError
-from sclcs.core.files import refuse_existing, require_existing, write_text
-from sclcs.core.provenance import read_sidecar, sidecar_path, write_sidecar
+from sclcs.core.files import require_existing
+from sclcs.core.provenance import read_sidecar, sidecar_path, write_with_sidecar
 
 __all__ = ["COLUMNS", "Ranking"]
 
@@ -116,11 +116,9 @@ class Ranking:
         Path
             The CSV file.
         """
-        path = refuse_existing(path)
-        refuse_existing(sidecar_path(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_sidecar(
+        return write_with_sidecar(
             path,
+            self.table.to_csv(index=False),
             KIND,
             {
                 "task": self.task,
@@ -129,7 +127,6 @@ class Ranking:
                 "provenance": self.provenance,
             },
         )
-        return write_text(path, self.table.to_csv(index=False))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ranking:

@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
-from sclcs.core.files import refuse_existing, require_existing, write_text
-from sclcs.core.provenance import read_sidecar, sidecar_path, versions, write_sidecar
+from sclcs.core.files import require_existing
+from sclcs.core.provenance import read_sidecar, versions, write_with_sidecar
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
@@ -155,11 +155,9 @@ class CoreSet:
         Path
             The CSV file.
         """
-        path = refuse_existing(path)
-        refuse_existing(sidecar_path(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_sidecar(
+        return write_with_sidecar(
             path,
+            _to_csv(self.table),
             KIND,
             {
                 "method": self.method,
@@ -172,7 +170,6 @@ class CoreSet:
                 "versions": versions(),
             },
         )
-        return write_text(path, _to_csv(self.table))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> CoreSet:

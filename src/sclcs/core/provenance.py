@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sclcs.core.errors import UnreadableFileError
-from sclcs.core.files import write_json
+from sclcs.core.files import refuse_existing, write_json, write_text
 
-__all__ = ["plain", "read_sidecar", "sidecar_path", "versions", "write_sidecar"]
+__all__ = ["plain", "read_sidecar", "sidecar_path", "versions", "write_with_sidecar"]
 
 
 def versions() -> dict[str, str]:
@@ -40,9 +40,32 @@ def sidecar_path(path: str | os.PathLike[str]) -> Path:
     return Path(path).with_suffix(".json")
 
 
-def write_sidecar(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any]) -> Path:
-    """Write the sidecar of a table."""
-    return write_json(sidecar_path(path), plain({"sclcs_kind": kind, **content}))
+def write_with_sidecar(
+    path: str | os.PathLike[str], text: str, kind: str, facts: Mapping[str, Any]
+) -> Path:
+    """Write a new table and the sidecar that says what it is; neither is ever overwritten.
+
+    Parameters
+    ----------
+    path : path-like
+        The table, for example ``core.csv``.
+    text : str
+        Its content.
+    kind : str
+        What it is; :func:`read_sidecar` asks for it.
+    facts : mapping
+        What the sidecar holds besides.
+
+    Returns
+    -------
+    Path
+        The table.
+    """
+    path = refuse_existing(path)
+    place = refuse_existing(sidecar_path(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(place, plain({"sclcs_kind": kind, **facts}))
+    return write_text(path, text)
 
 
 def read_sidecar(path: str | os.PathLike[str], kind: str) -> dict[str, Any] | None:
