@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import OutputExistsError
@@ -16,7 +17,7 @@ from sclcs.encoder.run import EncoderRun
 from sclcs.encoder.settings import PRESETS, EncoderSettings, encoder_settings
 from sclcs.encoder.train import train_encoder
 
-__all__ = ["CACHE_VARIABLE", "cache_folder", "trained_run"]
+__all__ = ["CACHE_VARIABLE", "cache_folder", "cache_place", "kept_run", "trained_run"]
 
 CACHE_VARIABLE = "SCLCS_CACHE"
 #: Raised when the same settings would give other scores than before.
@@ -36,22 +37,45 @@ def cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     return Path(platformdirs.user_cache_dir("sclcs", appauthor=False))
 
 
-def _entry(cohort: Cohort, settings: EncoderSettings, seed: int) -> str:
-    """Return the folder's name. The device is no part of it: it decides last digits only."""
-    facts = {
-        "version": ALGORITHM_VERSION,
-        "cohort": cohort.fingerprint,
-        "settings": settings.to_dict(),
-        "seed": seed,
-    }
+def cache_place(
+    cache: str | os.PathLike[str] | bool | None, kind: str, name: str, facts: dict[str, Any]
+) -> Path:
+    """Return the folder of a training: readable, and different whenever the facts differ."""
+    root = cache_folder(None if isinstance(cache, bool) else cache)
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-    alike = [
-        name
-        for name, preset in PRESETS.items()
-        if replace(preset, epochs=settings.epochs) == settings
-    ]
-    name = alike[0] if alike else "custom"
-    return f"{cohort.fingerprint[:8]}-{name}-{settings.epochs}epochs-seed{seed}-{digest}"
+    return root / kind / f"{facts['cohort'][:8]}-{name}seed{facts['seed']}-{digest}"
+
+
+class Saveable(Protocol):
+    """A training that can be written to a folder."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the training."""
+
+
+Run = TypeVar("Run", bound=Saveable)
+
+
+def kept_run(place: Path, read: Callable[[Path], Run], train: Callable[[Path], Run]) -> Run:
+    """Read a training from its place in the cache, or train (with a checkpoint) and keep it."""
+    if place.exists():
+        _log.info("Taking a finished training from %s", place)
+        return read(place)
+    checkpoint = place.with_name(f"{place.name}.checkpoint")
+    run = train(checkpoint)
+    try:
+        run.save(place)
+    except OutputExistsError:
+        _log.info("Another process has finished the same training meanwhile.")
+    checkpoint.unlink(missing_ok=True)
+    return run
+
+
+def _label(settings: EncoderSettings) -> str:
+    for name, preset in PRESETS.items():
+        if replace(preset, epochs=settings.epochs) == settings:
+            return name
+    return "custom"
 
 
 def trained_run(
@@ -94,16 +118,16 @@ def trained_run(
     options: dict[str, Any] = {"seed": seed, "device": device, "memory_gb": memory_gb}
     if cache is False:
         return train_encoder(cohort, chosen, **options)
-    root = cache_folder(None if cache in (None, True) else cache) / "encoder"  # type: ignore[arg-type]
-    place = root / _entry(cohort, chosen, seed)
-    if place.exists():
-        _log.info("Taking trained scores from %s", place)
-        return EncoderRun.open(place)
-    checkpoint = place.with_name(f"{place.name}.checkpoint")
-    run = train_encoder(cohort, chosen, checkpoint=checkpoint, **options)
-    try:
-        run.save(place)
-    except OutputExistsError:
-        _log.info("Another process has finished the same training meanwhile.")
-    checkpoint.unlink(missing_ok=True)
-    return run
+    # The device is no part of the place: it decides last digits only.
+    facts = {
+        "version": ALGORITHM_VERSION,
+        "cohort": cohort.fingerprint,
+        "settings": chosen.to_dict(),
+        "seed": seed,
+    }
+    name = f"{_label(chosen)}-{chosen.epochs}epochs-"
+    return kept_run(
+        cache_place(cache, "encoder", name, facts),
+        EncoderRun.open,
+        lambda checkpoint: train_encoder(cohort, chosen, checkpoint=checkpoint, **options),
+    )

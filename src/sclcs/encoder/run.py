@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,21 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError, UnreadableFileError, name_first
-from sclcs.core.files import atomic_directory, require_existing, write_json, write_text
-from sclcs.core.provenance import plain
+from sclcs.core.errors import InputError, name_first
+from sclcs.encoder.run_folder import read_table, reading_run, run_facts, write_table, writing_run
 from sclcs.encoder.settings import EncoderSettings
 
 __all__ = ["EncoderRun"]
 
-KIND = "encoder-run"
-SCORES, EPOCHS, FACTS, WEIGHTS, CURVES = (
-    "scores.csv",
-    "epochs.csv",
-    "run.json",
-    "weights.npz",
-    "curves.npz",
-)
+KIND = "encoder run"
+SCORES, WEIGHTS, CURVES = "scores.csv", "weights.npz", "curves.npz"
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -115,18 +107,9 @@ class EncoderRun:
         Path
             The folder.
         """
-        with atomic_directory(path) as folder:
-            facts = {
-                "sclcs_kind": KIND,
-                "settings": self.settings.to_dict(),
-                "seed": self.seed,
-                "cohort_fingerprint": self.fingerprint,
-                "facts": dict(self.facts),
-            }
-            write_json(folder / FACTS, plain(facts))
+        with writing_run(path, KIND, self) as folder:
             scores = pd.DataFrame({"sample_id": list(self.sample_ids), "sps": self.scores})
-            write_text(folder / SCORES, _csv(scores))
-            write_text(folder / EPOCHS, _csv(self.history))
+            write_table(folder / SCORES, scores)
             arrays = {
                 f"{epoch}/{name}": array
                 for epoch, weights in self.snapshots.items()
@@ -140,39 +123,24 @@ class EncoderRun:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> EncoderRun:
         """Read a run written by :meth:`save`."""
-        folder = require_existing(path, "folder of an encoder run")
-        try:
-            facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-            scores, history = _read_csv(folder / SCORES), _read_csv(folder / EPOCHS)
-            curves = None
-            if (folder / CURVES).exists():
-                with np.load(folder / CURVES, allow_pickle=False) as stored:
-                    curves = stored["curves"]
+        with reading_run(path, KIND) as (folder, stored):
+            scores = read_table(folder / SCORES)
             return cls(
                 sample_ids=scores["sample_id"].tolist(),
                 scores=scores["sps"].map(float).to_numpy(dtype=np.float64),
-                history=history.map(float).astype({"epoch": np.int64}),
-                settings=EncoderSettings().change(facts["settings"]),
-                seed=int(facts["seed"]),
-                fingerprint=str(facts["cohort_fingerprint"]),
+                settings=EncoderSettings().change(stored["settings"]),
                 snapshots=_read_weights(folder / WEIGHTS),
-                curves=curves,
-                facts=facts["facts"],
+                curves=_read_curves(folder / CURVES),
+                **run_facts(folder, stored),
             )
-        except (OSError, ValueError, KeyError) as error:
-            raise UnreadableFileError(
-                f"Expected an encoder run at {folder}, but it is incomplete or damaged ({error}); "
-                "remove it and train again."
-            ) from error
 
 
-def _csv(table: pd.DataFrame) -> str:
-    return str(table.to_csv(index=False, lineterminator="\r\n", na_rep="nan"))
-
-
-def _read_csv(path: Path) -> pd.DataFrame:
-    # Cells as text: float() reads back every digit, pandas' own parser may not.
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+def _read_curves(path: Path) -> NDArray[np.float32] | None:
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as stored:
+        curves: NDArray[np.float32] = stored["curves"]
+    return curves
 
 
 def _read_weights(path: Path) -> dict[int, Weights]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import OutputExistsError
-from sclcs.core.logging import get_logger
-from sclcs.encoder.cache import cache_folder
+from sclcs.encoder.cache import cache_place, kept_run
 from sclcs.encoder.classifier.run import ClassifierRun
 from sclcs.encoder.classifier.settings import ClassifierSettings
 from sclcs.encoder.classifier.train import train_classifier
@@ -20,20 +16,6 @@ __all__ = ["trained_classifier"]
 
 #: Raised when the same settings would give other dynamics than before.
 ALGORITHM_VERSION = 1
-
-_log = get_logger(__name__)
-
-
-def _entry(cohort: Cohort, settings: ClassifierSettings, seed: int) -> str:
-    """Return the folder's name. The device is no part of it: it decides last digits only."""
-    facts = {
-        "version": ALGORITHM_VERSION,
-        "cohort": cohort.fingerprint,
-        "settings": settings.to_dict(),
-        "seed": seed,
-    }
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-    return f"{cohort.fingerprint[:8]}-{settings.epochs}epochs-seed{seed}-{digest}"
 
 
 def trained_classifier(
@@ -72,16 +54,16 @@ def trained_classifier(
     chosen = (settings or ClassifierSettings()).change(changes)
     if cache is False:
         return train_classifier(cohort, chosen, seed=seed, device=device)
-    root = cache_folder(None if cache in (None, True) else cache)  # type: ignore[arg-type]
-    place: Path = root / "classifier" / _entry(cohort, chosen, seed)
-    if place.exists():
-        _log.info("Taking the classifier's training from %s", place)
-        return ClassifierRun.open(place)
-    checkpoint = place.with_name(f"{place.name}.checkpoint")
-    run = train_classifier(cohort, chosen, seed=seed, device=device, checkpoint=checkpoint)
-    try:
-        run.save(place)
-    except OutputExistsError:
-        _log.info("Another process has finished the same training meanwhile.")
-    checkpoint.unlink(missing_ok=True)
-    return run
+    # The device is no part of the place: it decides last digits only.
+    facts = {
+        "version": ALGORITHM_VERSION,
+        "cohort": cohort.fingerprint,
+        "settings": chosen.to_dict(),
+        "seed": seed,
+    }
+
+    def train(checkpoint: Path) -> ClassifierRun:
+        return train_classifier(cohort, chosen, seed=seed, device=device, checkpoint=checkpoint)
+
+    place = cache_place(cache, "classifier", f"{chosen.epochs}epochs-", facts)
+    return kept_run(place, ClassifierRun.open, train)

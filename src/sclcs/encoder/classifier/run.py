@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,15 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.core.errors import UnreadableFileError
-from sclcs.core.files import atomic_directory, require_existing, write_json, write_text
-from sclcs.core.provenance import plain
 from sclcs.encoder.classifier.settings import ClassifierSettings
+from sclcs.encoder.run_folder import reading_run, run_facts, writing_run
 
 __all__ = ["ClassifierRun"]
 
-KIND = "classifier-run"
-FACTS, EPOCHS, DYNAMICS = "run.json", "epochs.csv", "dynamics.npz"
+KIND = "classifier run"
+DYNAMICS = "dynamics.npz"
 ARRAYS = (
     "classes",
     "true_probability",
@@ -108,47 +105,18 @@ class ClassifierRun:
         Path
             The folder.
         """
-        facts = {
-            "sclcs_kind": KIND,
-            "settings": self.settings.to_dict(),
-            "seed": self.seed,
-            "cohort_fingerprint": self.fingerprint,
-            "facts": dict(self.facts),
-        }
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
         arrays["sample_ids"] = np.array(list(self.sample_ids), dtype=str)
-        with atomic_directory(path) as folder:
-            write_json(folder / FACTS, plain(facts))
-            table = self.history.to_csv(index=False, lineterminator="\r\n")
-            write_text(folder / EPOCHS, str(table))
+        with writing_run(path, KIND, self) as folder:
             np.savez(folder / DYNAMICS, **arrays)
         return Path(path)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> ClassifierRun:
         """Read a run written by :meth:`save`."""
-        folder = require_existing(path, "folder of a classifier run")
-        try:
-            facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-            with np.load(folder / DYNAMICS, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in ARRAYS}
-                names = [str(name) for name in stored["sample_ids"]]
-            return cls(
-                names,
-                **arrays,
-                history=_read_history(folder / EPOCHS),
-                settings=ClassifierSettings().change(facts["settings"]),
-                seed=int(facts["seed"]),
-                fingerprint=str(facts["cohort_fingerprint"]),
-                facts=facts["facts"],
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UnreadableFileError(
-                f"Expected a classifier run at {folder}, but it is incomplete or damaged "
-                f"({error}); remove it and train again."
-            ) from error
-
-
-def _read_history(path: Path) -> pd.DataFrame:
-    # As text first: only then is every digit of a number kept in all versions of pandas.
-    return pd.read_csv(path, dtype=str).astype(np.float64).astype({"epoch": np.int64})
+        with reading_run(path, KIND) as (folder, stored):
+            with np.load(folder / DYNAMICS, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in ARRAYS}
+                names = [str(name) for name in file["sample_ids"]]
+            settings = ClassifierSettings().change(stored["settings"])
+            return cls(names, **arrays, settings=settings, **run_facts(folder, stored))

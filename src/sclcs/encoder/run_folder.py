@@ -1,0 +1,112 @@
+"""What the saved folders of all trainings have in common: their facts and their epochs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from sclcs.core.errors import UnreadableFileError
+from sclcs.core.files import atomic_directory, require_existing, write_json, write_text
+from sclcs.core.provenance import plain
+
+__all__ = ["TrainedRun", "read_table", "reading_run", "run_facts", "write_table", "writing_run"]
+
+FACTS, EPOCHS = "run.json", "epochs.csv"
+
+
+class Settings(Protocol):
+    """Settings of a training."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+
+
+class TrainedRun(Protocol):
+    """What every finished training knows about itself."""
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row per epoch."""
+
+    @property
+    def settings(self) -> Settings:
+        """Of the training."""
+
+    @property
+    def seed(self) -> int:
+        """Of the training."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the cohort."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Device, threads, seconds, versions."""
+
+
+@contextmanager
+def writing_run(path: str | os.PathLike[str], kind: str, run: TrainedRun) -> Iterator[Path]:
+    """Write facts and epochs into a new folder; the caller adds its own files.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder that does not exist yet; it appears when all is written.
+    kind : str
+        For example ``encoder run``.
+    run : TrainedRun
+        What to write.
+    """
+    facts = {
+        "sclcs_kind": kind.replace(" ", "-"),
+        "settings": run.settings.to_dict(),
+        "seed": run.seed,
+        "cohort_fingerprint": run.fingerprint,
+        "facts": dict(run.facts),
+    }
+    with atomic_directory(path) as folder:
+        write_json(folder / FACTS, plain(facts))
+        write_table(folder / EPOCHS, run.history)
+        yield folder
+
+
+@contextmanager
+def reading_run(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Open the folder of a run and its facts; whatever is wrong inside is the folder's fault."""
+    folder = require_existing(path, f"folder of a saved {kind}")
+    try:
+        yield folder, json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnreadableFileError(
+            f"Expected the folder of a saved {kind} at {folder}, but it is incomplete or damaged "
+            f"({error}); remove it and train again."
+        ) from error
+
+
+def run_facts(folder: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that every run is made of, except its settings."""
+    history = read_table(folder / EPOCHS).map(float).astype({"epoch": np.int64})
+    return {
+        "history": history,
+        "seed": int(stored["seed"]),
+        "fingerprint": str(stored["cohort_fingerprint"]),
+        "facts": stored["facts"],
+    }
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as CSV."""
+    write_text(path, str(table.to_csv(index=False, lineterminator="\r\n", na_rep="nan")))
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a table with its cells as text: float() keeps every digit, pandas' parser may not."""
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
