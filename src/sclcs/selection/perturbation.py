@@ -79,42 +79,36 @@ _HELP = {
     "memory_gb": "memory for signals and maps; what does not fit goes to a temporary file",
     **DENSITY_HELP,
 }
-SCLCS = register(
-    Selector(
-        name="sclcs",
-        summary="Lowest structural perturbation score of the contrastive attention encoder.",
-        reference=PAPER,
-        choose=chooser(_perturbation),
-        parameter_help=_HELP,
-        parameters=_training_parameters("paper"),
-        direction="low",
-        needs_training=True,
-        nested=True,
+
+
+def _register(name: str, summary: str, parameters: dict[str, Any]) -> Selector:
+    return register(
+        Selector(
+            name=name,
+            summary=summary,
+            reference=PAPER,
+            choose=chooser(_perturbation),
+            parameter_help=_HELP,
+            parameters=parameters,
+            direction="low",
+            needs_training=True,
+            nested=True,
+        )
     )
+
+
+SCLCS = _register(
+    "sclcs",
+    "Lowest structural perturbation score of the contrastive attention encoder.",
+    _training_parameters("paper"),
 )
-SCLCS_DENSE = register(
-    Selector(
-        name="sclcs-dense",
-        summary="Drawn from the stable samples, rare perturbation scores more often.",
-        reference=PAPER,
-        choose=chooser(_perturbation),
-        parameter_help=_HELP,
-        parameters=_training_parameters("paper") | {"density": True},
-        direction="low",
-        needs_training=True,
-        nested=True,
-    )
+SCLCS_DENSE = _register(
+    "sclcs-dense",
+    "Drawn from the stable samples, rare perturbation scores more often.",
+    _training_parameters("paper") | {"density": True},
 )
-SPS_MHA = register(
-    Selector(
-        name="sps-mha",
-        summary="As sclcs, with averaged heads instead of learned fusion (the ablation).",
-        reference=PAPER,
-        choose=chooser(_perturbation),
-        parameter_help=_HELP,
-        parameters=_training_parameters("mha"),
-        direction="low",
-        needs_training=True,
-        nested=True,
-    )
+SPS_MHA = _register(
+    "sps-mha",
+    "As sclcs, with averaged heads instead of learned fusion (the ablation).",
+    _training_parameters("mha"),
 )
