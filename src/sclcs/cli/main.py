@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import sclcs
-from sclcs.cli import cohort, compare, compute, demo, encoder, fc, rank, select, spis
+from sclcs.cli import cohort, compare, compute, demo, encoder, fc, plan, rank, select, spis
 from sclcs.core.errors import SclcsError
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
@@ -27,6 +27,7 @@ app = typer.Typer(
 app.add_typer(cohort.app, name="cohort")
 app.add_typer(spis.app, name="spis")
 app.add_typer(fc.app, name="fc")
+app.command("plan")(plan.plan)
 app.command("compute")(compute.compute)
 app.command("rank")(rank.rank)
 app.command("compare")(compare.compare)

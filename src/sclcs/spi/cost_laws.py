@@ -61,7 +61,12 @@ def cost_laws() -> Mapping[str, CostLaw]:
         table = pd.read_csv(stream, index_col="family", dtype={"family": str})
     return MappingProxyType(
         {
-            str(family): CostLaw(str(family), **{str(name): float(v) for name, v in row.items()})
+            str(family): CostLaw(
+                str(family),
+                exponent_regions=float(row["exponent_regions"]),
+                exponent_timepoints=float(row["exponent_timepoints"]),
+                seconds=float(row["seconds"]),
+            )
             for family, row in table.iterrows()
         }
     )
