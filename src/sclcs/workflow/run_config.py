@@ -171,7 +171,7 @@ def config_text(config: RunConfig, folder: Path | None = None) -> str:
             values[name] = _inside(values[name], folder)
     lines = ["# A two-stage run of sclcs: sclcs run --config THIS_FILE"]
     for name, facts in RunConfig.model_fields.items():
-        text = yaml.safe_dump({name: values[name]}, allow_unicode=True, default_flow_style=None)
+        text = yaml.safe_dump({name: values[name]}, allow_unicode=True, default_flow_style=False)
         lines.append(f"\n# {facts.description}\n{text.rstrip()}")
     return "\n".join(lines) + "\n"
 

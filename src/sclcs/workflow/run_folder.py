@@ -33,9 +33,9 @@ from urllib.parse import quote
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError, WriteError
-from sclcs.core.files import explain_write_errors, write_json
+from sclcs.core.files import explain_write_errors, write_json, write_text
 from sclcs.spi.fc_store import FCStore
-from sclcs.workflow.run_config import RunConfig, make_config, read_config
+from sclcs.workflow.run_config import RunConfig, config_text, make_config, read_config
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
@@ -190,6 +190,11 @@ class RunFolder:
     def config(self) -> RunConfig:
         """Return what was asked; paths are absolute."""
         return self._config
+
+    def write_config(self, config: RunConfig) -> None:
+        """Write what is asked."""
+        write_text(self.config_file, config_text(config, self.path))
+        self.__dict__.pop("_config", None)
 
     @property
     def tasks(self) -> list[str]:

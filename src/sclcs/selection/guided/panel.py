@@ -122,7 +122,7 @@ def make_panel(
     for design in designs:
         if design.degenerate:
             raise InputError(f"No core-set can be guided: {design.degenerate}")
-    operators = _distinct(spis)
+    operators = panel_operators(spis)
     source, _ = as_source(
         cohort if fc is None else fc, cohort, spis=operators, n_jobs=n_jobs, seed=seed
     )
@@ -208,7 +208,7 @@ def _check_enough(kept: Sequence[str], left_out: dict[str, str]) -> None:
     )
 
 
-def _distinct(spis: str | Sequence[str]) -> list[str]:
+def panel_operators(spis: str | Sequence[str]) -> list[str]:
     """Return the operators asked for, one of each group that is bound to tie."""
     from sclcs.spi import catalogue, resolve
 
