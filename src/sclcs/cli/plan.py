@@ -40,7 +40,10 @@ def plan(
     ] = None,
     top_k: Annotated[int, typer.Option(help="Operators computed on everybody at the end.")] = 5,
     jobs: Annotated[
-        int, typer.Option("--jobs", "--cores", help="Processes, on however many machines.")
+        int,
+        typer.Option(
+            "--jobs", "--cores", help="Processes, on however many machines; -1: all here."
+        ),
     ] = 1,
     samples: Annotated[int | None, typer.Option(help="Plan for so many samples.")] = None,
     regions: Annotated[int | None, typer.Option(help="Plan for so many regions.")] = None,

@@ -116,7 +116,7 @@ def predict_costs(
     top_k : int
         Operators that are computed on everybody in the second stage.
     jobs : int
-        Processes, on however many machines.
+        Processes, on however many machines; -1 for one per processor of this one.
     shape : CohortShape, optional
         Predict for another size than that of the cohort on which operators are tried.
     calibration_seconds : float
@@ -130,9 +130,12 @@ def predict_costs(
     --------
     ``predict_costs("cohort.zarr", "all", ratio=0.1, jobs=8).two_stage.cpu_seconds``
     """
+    import joblib
+
     operators = resolve(spis)
     opened = cohort if isinstance(cohort, Cohort | CohortShape) else Cohort.open(cohort)
     planned = shape or CohortShape.of(opened)
+    jobs = int(joblib.cpu_count()) if jobs == -1 else jobs
     core = _check(planned, ratio, top_k, jobs, len(operators))
     complete = find_selector(method).complete(dict(parameters or {}))
     measured = calibrate(opened, operators, planned, seconds=calibration_seconds)
