@@ -161,4 +161,5 @@ def operator_facts(spi: str) -> Mapping[str, Any]:
 
 @cache
 def _catalogue_rows() -> Mapping[str, Mapping[str, Any]]:
-    return {str(name): row for name, row in catalogue().to_dict(orient="index").items()}
+    rows: Any = catalogue().to_dict(orient="index")
+    return {str(name): row for name, row in rows.items()}

@@ -35,7 +35,9 @@ __all__ = ["as_json", "render_page"]
 _SCRIPTS = ("tables.js", "matrices.js", "page.js")
 
 
-def render_page(title: str, subtitle: str, notices: Sequence[str], sections: Sequence[Section]) -> HTMLReport:
+def render_page(
+    title: str, subtitle: str, notices: Sequence[str], sections: Sequence[Section]
+) -> HTMLReport:
     """Put sections into one page.
 
     Parameters
@@ -52,14 +54,18 @@ def render_page(title: str, subtitle: str, notices: Sequence[str], sections: Seq
     """
     script = "".join(_text(name) for name in _SCRIPTS)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    html = _templates().get_template("page.jinja").render(
-        title=title,
-        subtitle=subtitle,
-        notices=list(notices),
-        sections=list(sections),
-        style=Markup(_text("page.css")),  # noqa: S704 (our own file)
-        script=Markup(script),  # noqa: S704 (our own files)
-        script_hash=digest,
+    html = (
+        _templates()
+        .get_template("page.jinja")
+        .render(
+            title=title,
+            subtitle=subtitle,
+            notices=list(notices),
+            sections=list(sections),
+            style=Markup(_text("page.css")),  # noqa: S704 (our own file)
+            script=Markup(script),  # noqa: S704 (our own files)
+            script_hash=digest,
+        )
     )
     return HTMLReport(html, title)
 

@@ -62,7 +62,9 @@ def _subtitle(run: RunParts) -> str:
     parts = []
     facts = run.check.get("cohort")
     if facts:
-        parts.append(f"{plural(facts['samples'], 'sample')} of {plural(facts['subjects'], 'subject')}")
+        parts.append(
+            f"{plural(facts['samples'], 'sample')} of {plural(facts['subjects'], 'subject')}"
+        )
         parts.append(f"{facts['regions']} regions")
     parts.append(f"{'tasks' if len(run.tasks) > 1 else 'task'} {', '.join(run.tasks)}")
     return " · ".join(parts)

@@ -124,8 +124,11 @@ class Drawing:
             )
         )
 
-    def bar(self, x: float, y: float, width: float, height: float, kind: str, tip: str = "") -> None:
-        """Draw a filled rectangle from its upper left corner."""
+    def bar(
+        self, corner: tuple[float, float], size: tuple[float, float], kind: str, tip: str = ""
+    ) -> None:
+        """Draw a filled rectangle from its upper left corner; `tip` as for a dot."""
+        (x, y), (width, height) = corner, size
         self._marks.append(
             Markup('<rect x="{}" y="{}" width="{}" height="{}" class="{}"{}/>').format(
                 _share(x), _pixel(y), _share(width), _pixel(height), kind, _tip(tip)
@@ -142,7 +145,9 @@ class Drawing:
 
     def curve(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
         """Draw a line through points; both coordinates are shares, of width and height."""
-        points = " ".join(f"{_short(100 * x)},{_short(100 * y)}" for x, y in zip(xs, ys, strict=True))
+        points = " ".join(
+            f"{_short(100 * x)},{_short(100 * y)}" for x, y in zip(xs, ys, strict=True)
+        )
         self._marks.append(
             Markup(
                 '<svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%" height="{}">'

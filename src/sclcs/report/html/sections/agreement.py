@@ -16,7 +16,7 @@ from sclcs.report.html.section import Section
 from sclcs.report.html.svg import Axis, Drawing, tick_label
 from sclcs.report.style import shorten
 
-__all__ = ["agreement_section", "draw_ranks", "draw_slopes"]
+__all__ = ["agreement_section", "draw_ranks", "draw_slopes", "shared_ranks"]
 
 STEP = 24
 LEFT, RIGHT = 0.1, 0.34
@@ -30,22 +30,29 @@ def agreement_section(run: RunParts) -> Section | None:
     tasks = [facts for task in run.tasks if (facts := _task(run, task)) is not None]
     if not tasks:
         return None
-    return Section("agreement", "Core-set against whole cohort", "agreement.jinja", {"tasks": tasks})
+    return Section(
+        "agreement", "Core-set against whole cohort", "agreement.jinja", {"tasks": tasks}
+    )
 
 
 def _task(run: RunParts, task: str) -> dict[str, Any] | None:
     ranking, confirmed, truth = run.ranking(task), run.confirmed(task), run.truth(task)
     if ranking is None or (confirmed is None and truth is None):
         return None
-    facts: dict[str, Any] = {"task": task, "slopes": None, "ranks": None, "certificate": run.certificate(task)}
+    facts: dict[str, Any] = {
+        "task": task,
+        "slopes": None,
+        "ranks": None,
+        "certificate": run.certificate(task),
+    }
     if confirmed is not None:
-        both = _shared(ranking, confirmed)
+        both = shared_ranks(ranking, confirmed)
         if len(both) > 1:
             facts["winners"] = _numbers(confirmed, ranking)
             facts["slopes"] = draw_slopes(both, "core-set", "whole cohort")
             facts["n_winners"] = len(both)
     if truth is not None:
-        both = _shared(ranking, truth)
+        both = shared_ranks(ranking, truth)
         if len(both) > 1:
             facts["all"] = _numbers(truth, ranking)
             facts["ranks"] = draw_ranks(both, "rank on the core-set", "rank on everybody")
@@ -60,7 +67,7 @@ def _numbers(reference: Ranking, other: Ranking) -> dict[str, float]:
     return consistency(scores, other.scores.reindex(scores.index), cuts)
 
 
-def _shared(first: Ranking, second: Ranking) -> pd.DataFrame:
+def shared_ranks(first: Ranking, second: Ranking) -> pd.DataFrame:
     """Return the operators that have a rank in both, with the ranks among all of each."""
     columns = ["spi", "rank", "score"]
     both = first.table[columns].merge(second.table[columns], on="spi", suffixes=("", "_other"))
@@ -73,7 +80,7 @@ def draw_slopes(both: pd.DataFrame, left: str, right: str) -> Markup:
     second = both["rank_other"].rank(method="first").astype(int)
     drawing = Drawing(
         STEP * (len(both) + 1) + 6,
-        f"Order of {len(both)} operators on the {left} and on the {right}; the numbers are in the table.",
+        f"Order of {len(both)} operators on the {left} and on the {right}",
     )
     drawing.text(LEFT, 14, left, "axis", "middle")
     drawing.text(RIGHT, 14, right, "axis", "start")
@@ -103,9 +110,10 @@ def draw_ranks(both: pd.DataFrame, across: str, down: str) -> Markup:
     drawing.line(0, 0, 1, PLOT_HEIGHT, "chance")
     for _, row in both.sort_values("rank", ascending=False).iterrows():
         best = row["rank_other"] <= 10
+        scores = f"{number(row['score'])}, {number(row['score_other'])}"
         tip = (
             f"{row['spi']}: {across} {rank_text(row['rank'])}, {down} "
-            f"{rank_text(row['rank_other'])} (scores {number(row['score'])}, {number(row['score_other'])})"
+            f"{rank_text(row['rank_other'])} (scores {scores})"
         )
         drawing.dot(
             axis.place(row["rank"]),

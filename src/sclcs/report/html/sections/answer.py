@@ -70,7 +70,12 @@ def answer_section(run: RunParts) -> Section:
 def _facts(run: RunParts, task: str) -> dict[str, Any]:
     found = task_answer(run, task)
     if found is None:
-        return {"task": task, "verdict": Remark("caution", "Not ranked yet"), "rows": [], "remarks": []}
+        return {
+            "task": task,
+            "verdict": Remark("caution", "Not ranked yet"),
+            "rows": [],
+            "remarks": [],
+        }
     if found.lines.empty:
         reasons = [str(reason) for reason in found.basis.table["reason"].unique() if reason]
         why = f"No operator has a score. {reasons[0] if reasons else ''}"

@@ -97,7 +97,7 @@ def _bars(axis: Axis, value: str, shares: Mapping[str, float]) -> Markup:
         (12, "coreset_subjects", "bar core", "of the core-set's subjects"),
     ):
         tip = f"{value}: {percent(shares[where], 1)} {words}"
-        drawing.bar(0, top, max(axis.place(shares[where]), 0.002), 8, kind, tip)
+        drawing.bar((0, top), (max(axis.place(shares[where]), 0.002), 8), kind, tip)
     return drawing.markup()
 
 
@@ -108,4 +108,6 @@ def _windows(samples: pd.DataFrame, chosen: list[str]) -> list[dict[str, Any]]:
     kept = Counter(core.tolist())
     kept[0] = int(samples["subject"].nunique()) - len(core)
     numbers = [int(n) for n in np.unique([*whole, *kept])]
-    return [{"windows": n, "cohort": whole[n], "core": kept[n]} for n in numbers if whole[n] or kept[n]]
+    return [
+        {"windows": n, "cohort": whole[n], "core": kept[n]} for n in numbers if whole[n] or kept[n]
+    ]

@@ -124,7 +124,9 @@ def class_means(
     groups: list[tuple[str, str, NDArray[np.bool_]]] = [("", "", np.ones(len(store), dtype=bool))]
     for column, values in labels.items():
         names = values.map(lambda value: None if pd.isna(value) else str(value))
-        groups += [(column, name, (names == name).to_numpy()) for name in sorted(names.dropna().unique())]
+        groups += [
+            (column, name, (names == name).to_numpy()) for name in sorted(names.dropna().unique())
+        ]
     sums = np.zeros((len(groups), size, size))
     counts = np.zeros((len(groups), size, size), dtype=np.int64)
     step = store.layout.block_size

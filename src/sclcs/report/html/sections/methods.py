@@ -108,17 +108,18 @@ def _scoring(rankings: list[Ranking]) -> str:
     entries = _ENTRIES.get(measure.get("vectorize", ""), "entries")
     similarity = str(measure.get("similarity", "spearman")).capitalize()
     tasks = ", ".join(ranking.task for ranking in rankings)
+    noun = "task" if len(rankings) == 1 else "tasks"
     text = (
         f"Two samples were compared by the {similarity} correlation of the {entries} of their "
-        f"matrices, and an operator was scored, for the {'task' if len(rankings) == 1 else 'tasks'} "
-        f"{tasks}, by how much more alike samples of one class are than samples of different "
+        f"matrices, and an operator was scored, for the {noun} {tasks}, by how much more alike samples of one class are than samples of different "
         f"classes ({score.label}: {score.formula})."
     )
     bootstrap = first.provenance.get("bootstrap", {})
     if bootstrap.get("draws"):
         text += (
             f" {percent(bootstrap['confidence'])} intervals of scores and ranks are percentiles "
-            f"over {count(bootstrap['draws'])} bootstrap draws of subjects (Efron & Tibshirani 1993)."
+            f"over {count(bootstrap['draws'])} bootstrap draws of subjects (Efron & Tibshirani "
+            "1993)."
         )
     return text
 

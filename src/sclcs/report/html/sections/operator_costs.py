@@ -24,7 +24,9 @@ def costs_section(run: RunParts) -> Section | None:
         return None
     axis = axis_over(list(seconds.values()), log=True)
     families = [
-        _family(str(name), {str(spi): seconds[str(spi)] for spi in rows.index if spi in seconds}, axis)
+        _family(
+            str(name), {str(spi): seconds[str(spi)] for spi in rows.index if spi in seconds}, axis
+        )
         for name, rows in table.groupby("family")
     ]
     families.sort(key=lambda family: (-family["total"], family["name"]))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.ranks import DECIMALS
-from sclcs.report.html.formats import interval, number, percent, plural
+from sclcs.report.html.formats import count, interval, number, percent
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.sections.tracks import score_of
 
@@ -55,7 +55,12 @@ def judge(
     best = lines.iloc[0]
     chance = _against_chance(basis, best)
     lead = _lead(lines)
-    found = [chance, lead, _confirmed(run, task, str(best["spi"])), _truth(run, task, str(best["spi"]))]
+    found = [
+        chance,
+        lead,
+        _confirmed(run, task, str(best["spi"])),
+        _truth(run, task, str(best["spi"])),
+    ]
     found.append(_certificate(run, task))
     remarks = [remark for remark in found if remark is not None]
     return _verdict(chance, lead, run.confirmed(task) is not None), remarks
@@ -73,7 +78,9 @@ def _verdict(chance: Remark | None, lead: Remark, confirmed: bool) -> Remark:
     if chance is not None and chance.kind == "bad":
         return Remark("bad", "No better than chance")
     if lead.kind == "good":
-        return Remark("good", "Clear winner") if confirmed else Remark("good", "Clear, not confirmed")
+        return (
+            Remark("good", "Clear winner") if confirmed else Remark("good", "Clear, not confirmed")
+        )
     if lead.kind == "plain":
         return Remark("plain", "No intervals")
     return Remark("caution", "Close call")
@@ -101,11 +108,14 @@ def _lead(lines: pd.DataFrame) -> Remark:
         return Remark("plain", "There are no intervals (the run drew no subjects again).")
     if rivals == 0:
         return Remark("good", "Ahead: no other operator's interval reaches that of the best.")
+    who = (
+        "the interval of 1 other operator overlaps"
+        if rivals == 1
+        else f"the intervals of {count(rivals)} other operators overlap"
+    )
     return Remark(
         "caution",
-        f"Close: the {'interval' if rivals == 1 else 'intervals'} of "
-        f"{plural(rivals, 'other operator')} {'overlaps' if rivals == 1 else 'overlap'} that of the "
-        "best, so other subjects could put another one first.",
+        f"Close: {who} that of the best, so other subjects could put another one first.",
     )
 
 

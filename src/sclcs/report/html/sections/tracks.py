@@ -52,7 +52,11 @@ class Scale:
             drawing.line(ends[0], half, ends[1], half, f"span {self.kind}")
         if np.isfinite(middle):
             drawing.dot(
-                self.axis.place(middle), half, 4.5, f"dot {self.kind}", self._tip(name, middle, low, high)
+                self.axis.place(middle),
+                half,
+                4.5,
+                f"dot {self.kind}",
+                self._tip(name, middle, low, high),
             )
         return drawing.markup()
 

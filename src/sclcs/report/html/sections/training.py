@@ -65,7 +65,7 @@ def _histogram(scores: Floats, kept: NDArray[np.bool_]) -> dict[str, Any]:
             height = HEIGHT * float(share[place]) / highest
             ends = f"{number(edges[place], 4)} to {number(edges[place + 1], 4)}"
             tip = f"{counts[place]} samples with a score of {ends}"
-            drawing.bar(place / BINS, HEIGHT - height, 0.94 / BINS, height, kind, tip)
+            drawing.bar((place / BINS, HEIGHT - height), (0.94 / BINS, height), kind, tip)
     beyond = int((scores[known] > edges[-1]).sum())
     axis = Axis(first, float(edges[-1]))
     return {"picture": drawing.markup(), "ruler": draw_ruler(axis), "beyond": beyond}
@@ -102,7 +102,10 @@ def _maps(run: RunParts, training: EncoderRun) -> tuple[list[dict[str, Any]], st
     if not training.snapshots:
         return [], "The run kept no weights, so attention maps cannot be drawn."
     if run.cohort is None or run.cohort.fingerprint != training.fingerprint:
-        return [], "The cohort is no longer where the run found it, so attention maps cannot be drawn."
+        return (
+            [],
+            "The cohort is no longer where the run found it, so attention maps cannot be drawn.",
+        )
     finite = np.flatnonzero(np.isfinite(training.scores))
     order = finite[np.argsort(training.scores[finite], kind="stable")]
     epochs = sorted(training.snapshots)
