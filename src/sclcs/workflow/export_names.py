@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,7 +13,7 @@ import pandas as pd
 
 from sclcs.spi.catalogue import operator_facts
 
-__all__ = ["SampleName", "bids_label", "measure_label", "sample_names"]
+__all__ = ["SampleName", "bids_labels", "measure_label", "sample_names"]
 
 _OTHER = re.compile(r"[^A-Za-z0-9]")
 _HASH_LENGTH = 8
@@ -44,36 +44,47 @@ class SampleName:
     stem: str
 
 
-def bids_label(text: object) -> str:
-    """Return a label of letters and digits only; what had to be changed keeps a hash of itself.
+def bids_labels(texts: Iterable[object]) -> dict[str, str]:
+    """Turn names into labels of letters and digits only, a different one for each.
+
+    Parameters
+    ----------
+    texts : iterable
+        Names as they are in the cohort, repeated or not.
+
+    Returns
+    -------
+    dict of str to str
+        By name. Where leaving characters out would make two names alike (upper and lower case
+        counting as the same), nothing would be left, or a name is very long, the label keeps a
+        hash of the name.
 
     Examples
     --------
-    >>> bids_label("NYU0051")
-    'NYU0051'
-    >>> bids_label("../etc") == bids_label("etc")
-    False
+    >>> bids_labels(["sub-01", "NYU_0051"])
+    {'sub-01': '01', 'NYU_0051': 'NYU0051'}
+    >>> len(set(bids_labels(["a-b", "a_b", "../ab"]).values()))
+    3
     """
-    original = str(text)
-    original = original.removeprefix("sub-").removeprefix("ses-")
-    label = _OTHER.sub("", original)
-    if label == original and 0 < len(label) <= LONGEST_LABEL:
-        return label
-    return f"{label[:LONGEST_LABEL]}x{_digest(str(text))}"
+    names = dict.fromkeys(str(text) for text in texts)
+    plain = {name: _OTHER.sub("", name.removeprefix("sub-").removeprefix("ses-")) for name in names}
+    often = Counter(label.casefold() for label in plain.values())
+    return {
+        name: label
+        if often[label.casefold()] == 1 and 0 < len(label) <= LONGEST_LABEL
+        else f"{label[:LONGEST_LABEL]}x{_digest(name)}"
+        for name, label in plain.items()
+    }
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+    encoded = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(encoded).hexdigest()[:_HASH_LENGTH]
 
 
 @cache
 def _measure_labels() -> dict[str, str]:
-    plain = {name: _OTHER.sub("", name) for name in operator_facts()}
-    often = Counter(label.casefold() for label in plain.values())
-    return {
-        name: label if often[label.casefold()] == 1 else f"{label}x{_digest(name)}"
-        for name, label in plain.items()
-    }
+    return bids_labels(operator_facts())
 
 
 def measure_label(operator: str) -> str:
@@ -95,8 +106,16 @@ def sample_names(samples: pd.DataFrame) -> list[SampleName]:
         No two alike, even where upper and lower case are the same.
     """
     known = [(column, key) for column, key in ENTITIES if column in samples]
+    labels = {
+        column: bids_labels(value for value in samples[column] if not _absent(value))
+        for column, _ in known
+    }
     names = [
-        [(key, bids_label(row[column])) for column, key in known if not _absent(row[column])]
+        [
+            (key, labels[column][str(row[column])])
+            for column, key in known
+            if not _absent(row[column])
+        ]
         for row in samples.to_dict(orient="records")
     ]
     return [
