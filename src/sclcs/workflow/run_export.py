@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sclcs.workflow.export import export_matrices
 from sclcs.workflow.run_order import RunOrder
 from sclcs.workflow.run_rank import all_winners, top_key
 from sclcs.workflow.run_stores import remove_folder
@@ -20,8 +21,6 @@ def export_stage(order: RunOrder) -> Stage:
         return top_key(order) | {"formats": formats}
 
     def work() -> None:
-        from sclcs.workflow.export import export_matrices
-
         remove_folder(folder.export_folder)
         for name in formats:
             export_matrices(folder.top_store, folder.export_folder / name, name, all_winners(order))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sclcs.core.errors import UnreadableFileError
 from sclcs.core.files import write_json
 from sclcs.core.provenance import plain
 
@@ -114,7 +115,9 @@ class RunState:
         home = self._file.parent
         path = home / place
         if not path.resolve().is_relative_to(home.resolve()):
-            raise ValueError(f"{place} is outside {home}.")
+            raise UnreadableFileError(
+                f"{self._file} names {place}, which is outside the run; remove {self._file.name}."
+            )
         return path
 
     def _save(self) -> None:

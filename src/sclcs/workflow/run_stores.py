@@ -11,6 +11,7 @@ from typing import Any
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import UnreadableFileError
 from sclcs.core.files import explain_write_errors
+from sclcs.spi.fc_records import read_record
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import forget_operators
 from sclcs.spi.versions import operator_version
@@ -96,6 +97,10 @@ def _keep_only(store: FCStore, operators: Sequence[str]) -> None:
     forget_operators(store, others)
     for name in others:
         shutil.rmtree(store.layout.array_folder(name))
+    for task in store.layout.tasks(others):
+        record = store.layout.record_file(task.family, task.block)
+        if not read_record(record):
+            record.unlink(missing_ok=True)
 
 
 def kernel_seconds(path: Path, operators: Iterable[str]) -> float:
