@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from sclcs import simulate_cohort
 from sclcs.cohort.cohort import Cohort
@@ -47,7 +48,7 @@ def hostile_cohort(subjects=12):
     )
 
 
-def make_run(out, *, until=None, cohort=None, **settings):
+def make_run(out, *, until="confirm", cohort=None, **settings):
     """Carry out a small run; by default the whole of it but the report."""
     options = {
         "out": str(out),
@@ -62,6 +63,8 @@ def make_run(out, *, until=None, cohort=None, **settings):
         "description": f"About {IMAGE}",
         **settings,
     }
-    config = collect_config(None, options)
-    carry_out(config, given=hostile_cohort() if cohort is None else cohort, until=until or "confirm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sclcs.workflow.run_check.CALIBRATION_SECONDS", 0.02)
+        given = hostile_cohort() if cohort is None else cohort
+        carry_out(collect_config(None, options), given=given, until=until)
     return RunFolder.open(out)

@@ -10,7 +10,7 @@ from sclcs.report.html.formats import plural
 from sclcs.report.html.html_report import HTMLReport
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.render import render_page
-from sclcs.report.html.section import build_sections
+from sclcs.report.html.section import SectionPlan, build_sections
 from sclcs.report.html.sections.compared import (
     NamedRun,
     answers_section,
@@ -23,10 +23,10 @@ from sclcs.workflow.run_folder import RunFolder
 __all__ = ["compare_report"]
 
 _SECTIONS = (
-    ("answers", "The answers", answers_section),
-    ("rankings", "Do the rankings agree?", rankings_section),
-    ("core-sets", "Which samples they share", cores_section),
-    ("facts", "What differs", facts_section),
+    SectionPlan("answers", "Answers", "The answers", answers_section),
+    SectionPlan("rankings", "Rankings", "Do the rankings agree?", rankings_section),
+    SectionPlan("core-sets", "Core-sets", "Which samples they share", cores_section),
+    SectionPlan("facts", "Settings", "What differs", facts_section),
 )
 
 

@@ -16,7 +16,10 @@ MISSING = -32768
 
 
 def matrix_data(
-    values: NDArray[np.floating[Any]], regions: Sequence[str], *, limit: float | None = None
+    values: NDArray[np.floating[Any]],
+    regions: Sequence[str],
+    *,
+    ends: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """Return what the page's script needs to draw a matrix.
 
@@ -28,14 +31,15 @@ def matrix_data(
         NaN where there is none.
     regions : sequence of str
         Names of rows and columns.
-    limit : float, optional
-        Where the colours end; by default the largest absolute value outside the diagonal.
+    ends : tuple of float, optional
+        Where the colours begin and end, for several matrices in one scale; by default the
+        extreme values outside the diagonal, made symmetric about zero if there are both signs.
 
     Returns
     -------
     dict
         ``size``, ``regions``, ``step``, ``values`` (base64 of little-endian int16, by rows),
-        ``limit``, ``signed``.
+        ``low`` and ``high``, ``signed``.
     """
     matrix = np.asarray(values, dtype=np.float64).copy()
     known = np.isfinite(matrix)
@@ -44,15 +48,25 @@ def matrix_data(
     levels = np.full(matrix.shape, MISSING, dtype="<i2")
     levels[known] = np.round(matrix[known] / step).astype("<i2")
     off_diagonal = matrix[known & ~np.eye(len(matrix), dtype=bool)]
-    usual = float(np.abs(off_diagonal).max()) if off_diagonal.size else 1.0
+    low, high = ends or _ends(off_diagonal)
     return {
         "size": len(matrix),
         "regions": [str(name) for name in regions],
         "step": step,
         "values": base64.b64encode(levels.tobytes()).decode(),
-        "limit": (limit if limit is not None and limit > 0 else usual) or 1.0,
-        "signed": bool((off_diagonal < 0).any()),
+        "low": low,
+        "high": high if high > low else low + 1.0,
+        "signed": low < 0 < high,
     }
+
+
+def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
+    if not values.size:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    if low < 0 < high:
+        low, high = -max(-low, high), max(-low, high)
+    return low, high
 
 
 def strongest(

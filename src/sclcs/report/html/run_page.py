@@ -8,7 +8,7 @@ from sclcs.report.html.formats import plural
 from sclcs.report.html.html_report import HTMLReport
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.render import render_page
-from sclcs.report.html.section import build_sections
+from sclcs.report.html.section import SectionPlan, build_sections
 from sclcs.report.html.sections.agreement import agreement_section
 from sclcs.report.html.sections.answer import answer_section
 from sclcs.report.html.sections.composition import composition_section
@@ -23,15 +23,17 @@ from sclcs.workflow.run_folder import RunFolder
 __all__ = ["run_report"]
 
 _SECTIONS = (
-    ("answer", "The answer", answer_section),
-    ("ranking", "Ranking of all operators", operators_section),
-    ("agreement", "Core-set against whole cohort", agreement_section),
-    ("core-set", "Who is in the core-set", composition_section),
-    ("training", "The training behind the core-set", training_section),
-    ("connectivity", "Mean connectivity of the winners", connectivity_section),
-    ("costs", "What it cost", costs_section),
-    ("losses", "Failures and exclusions", losses_section),
-    ("methods", "Methods and provenance", provenance_section),
+    SectionPlan("answer", "Answer", "The answer", answer_section),
+    SectionPlan("ranking", "Ranking", "Ranking of all operators", operators_section),
+    SectionPlan("agreement", "Agreement", "Core-set against whole cohort", agreement_section),
+    SectionPlan("core-set", "Core-set", "Who is in the core-set", composition_section),
+    SectionPlan("training", "Training", "The training behind the core-set", training_section),
+    SectionPlan(
+        "connectivity", "Connectivity", "Mean connectivity of the winners", connectivity_section
+    ),
+    SectionPlan("costs", "Costs", "What it cost", costs_section),
+    SectionPlan("losses", "Failures", "Failures and exclusions", losses_section),
+    SectionPlan("methods", "Methods", "Methods and provenance", provenance_section),
 )
 
 

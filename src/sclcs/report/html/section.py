@@ -1,16 +1,54 @@
-"""A section of a report: what it says, and which template says it."""
+"""The sections of a report: what each says, and which template says it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sclcs.core.errors import SclcsError
 
-__all__ = ["Section", "build_sections"]
+__all__ = ["Content", "Section", "SectionPlan", "build_sections"]
 
 Source = TypeVar("Source")
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a section shows.
+
+    Parameters
+    ----------
+    template : str
+        File among the templates.
+    facts : mapping
+        What the template is given.
+    """
+
+    template: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SectionPlan(Generic[Source]):
+    """A section that a report may have.
+
+    Parameters
+    ----------
+    anchor : str
+        Name of the link to it.
+    label : str
+        A word or two for the list of sections.
+    title : str
+        Its heading.
+    build : callable
+        From the source (a run, or several) to the content; None if there is nothing to say.
+    """
+
+    anchor: str
+    label: str
+    title: str
+    build: Callable[[Source], Content | None]
 
 
 @dataclass(frozen=True)
@@ -19,35 +57,25 @@ class Section:
 
     Parameters
     ----------
-    anchor : str
-        Name of the link to it.
-    title : str
-    template : str
-        File among the templates, without its ending.
-    facts : mapping
-        What the template shows.
+    anchor, label, title : str
+        As planned.
+    content : Content
     """
 
     anchor: str
+    label: str
     title: str
-    template: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    content: Content
 
 
-Builder = Callable[[Source], Section | None]
-
-
-def build_sections(
-    builders: Sequence[tuple[str, str, Builder[Source]]], source: Source
-) -> list[Section]:
+def build_sections(plans: Sequence[SectionPlan[Source]], source: Source) -> list[Section]:
     """Make every section that has something to say.
 
     Parameters
     ----------
-    builders : sequence of (anchor, title, function)
-        A function returns its section, or None if the run has nothing for it.
+    plans : sequence of SectionPlan
     source
-        What the functions are given.
+        What the sections are made from.
 
     Returns
     -------
@@ -55,11 +83,11 @@ def build_sections(
         A part that is damaged becomes a section that says so; the others are not lost.
     """
     sections = []
-    for anchor, title, builder in builders:
+    for plan in plans:
         try:
-            section = builder(source)
+            content = plan.build(source)
         except SclcsError as error:
-            section = Section(anchor, title, "unreadable.jinja", {"why": str(error)})
-        if section is not None:
-            sections.append(section)
+            content = Content("unreadable.jinja", {"why": str(error)})
+        if content is not None:
+            sections.append(Section(plan.anchor, plan.label, plan.title, content))
     return sections

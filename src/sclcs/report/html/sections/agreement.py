@@ -12,27 +12,25 @@ from sclcs.benchmark.ranking import Ranking
 from sclcs.report.html.formats import number
 from sclcs.report.html.formats import rank as rank_text
 from sclcs.report.html.parts import RunParts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.svg import Axis, Drawing, tick_label
 from sclcs.report.style import shorten
 
 __all__ = ["agreement_section", "draw_ranks", "draw_slopes", "shared_ranks"]
 
 STEP = 24
-LEFT, RIGHT = 0.1, 0.34
-NAME_LENGTH = 34
+LEFT, RIGHT = 0.14, 0.38
+NAME_LENGTH = 31
 PLOT_HEIGHT = 340
-CUTS = (5, 10, 20)
+CUTS = (5, 10)
 
 
-def agreement_section(run: RunParts) -> Section | None:
+def agreement_section(run: RunParts) -> Content | None:
     """Make the section; None before the winners were computed on the whole cohort."""
     tasks = [facts for task in run.tasks if (facts := _task(run, task)) is not None]
     if not tasks:
         return None
-    return Section(
-        "agreement", "Core-set against whole cohort", "agreement.jinja", {"tasks": tasks}
-    )
+    return Content("agreement.jinja", {"tasks": tasks})
 
 
 def _task(run: RunParts, task: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
 from sclcs.report.html.parts import RunParts, operator_facts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.sections.run_costs import run_costs
 from sclcs.report.html.sections.sureness import Remark, judge
 from sclcs.report.html.sections.tracks import Scale, score_scale
@@ -50,12 +50,10 @@ def task_answer(run: RunParts, task: str) -> TaskAnswer | None:
     return TaskAnswer(task, basis, confirmed is not None, lines[lines["score"].notna()])
 
 
-def answer_section(run: RunParts) -> Section:
+def answer_section(run: RunParts) -> Content:
     """Make the section."""
     answers = [_facts(run, task) for task in run.tasks]
-    return Section(
-        "answer",
-        "The answer",
+    return Content(
         "answer.jinja",
         {
             "answers": answers,

@@ -13,7 +13,7 @@ from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
 from sclcs.report.html.formats import count, duration, percent
 from sclcs.report.html.parts import RunParts, operator_facts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.sections.agreement import CUTS, draw_ranks, shared_ranks
 from sclcs.report.html.sections.answer import task_answer
 from sclcs.report.html.sections.run_costs import run_costs
@@ -45,7 +45,7 @@ def _tasks(runs: Runs) -> list[str]:
     return list(dict.fromkeys(task for run in runs for task in run.parts.tasks))
 
 
-def answers_section(runs: Runs) -> Section:
+def answers_section(runs: Runs) -> Content:
     """Make the section with the best operator of every run."""
     tasks = []
     for task in _tasks(runs):
@@ -53,7 +53,7 @@ def answers_section(runs: Runs) -> Section:
         found = {row["spi"] for row in rows if row["spi"]}
         tasks.append({"task": task, "rows": rows, "same": len(found) == 1 and len(rows) > 1})
     facts = {"tasks": tasks, "names": [(run.letter, run.parts.name) for run in runs]}
-    return Section("answers", "The answers", "compared_answers.jinja", facts)
+    return Content("compared_answers.jinja", facts)
 
 
 def _answer(run: NamedRun, task: str) -> dict[str, Any]:
@@ -74,14 +74,12 @@ def _answer(run: NamedRun, task: str) -> dict[str, Any]:
     }
 
 
-def rankings_section(runs: Runs) -> Section | None:
+def rankings_section(runs: Runs) -> Content | None:
     """Make the section that compares the rankings of all operators; None if there are no two."""
     tasks = [facts for task in _tasks(runs) if (facts := _rankings(runs, task)) is not None]
     if not tasks:
         return None
-    return Section(
-        "rankings", "Do the rankings agree?", "compared_rankings.jinja", {"tasks": tasks}
-    )
+    return Content("compared_rankings.jinja", {"tasks": tasks})
 
 
 def _rankings(runs: Runs, task: str) -> dict[str, Any] | None:
@@ -119,7 +117,8 @@ def _picture(
     both = shared_ranks(one[1], other[1])
     if len(both) < 2:
         return None
-    across, down = f"rank in {one[0].letter}", f"rank in {other[0].letter}"
+    both = both.assign(rank=both["rank"].rank(), rank_other=both["rank_other"].rank())
+    across, down = f"run {one[0].letter}", f"run {other[0].letter}"
     return {"across": across, "down": down, "picture": draw_ranks(both, across, down)}
 
 
@@ -154,7 +153,7 @@ def _against_truth(found: Sequence[tuple[NamedRun, Ranking]], task: str) -> list
     return rows
 
 
-def cores_section(runs: Runs) -> Section | None:
+def cores_section(runs: Runs) -> Content | None:
     """Make the section about shared samples; None if there are no two core-sets."""
     cores = [(run.letter, run.parts.core) for run in runs if run.parts.core is not None]
     if len(cores) < 2:
@@ -173,10 +172,10 @@ def cores_section(runs: Runs) -> Section | None:
                 "subjects": len(people[0] & people[1]),
             }
         )
-    return Section("core-sets", "Which samples they share", "compared_cores.jinja", {"rows": rows})
+    return Content("compared_cores.jinja", {"rows": rows})
 
 
-def facts_section(runs: Runs) -> Section:
+def facts_section(runs: Runs) -> Content:
     """Make the section with the settings and costs of every run."""
     table = [_run_facts(run.parts) for run in runs]
     rows = []
@@ -184,7 +183,7 @@ def facts_section(runs: Runs) -> Section:
         cells = [facts.get(name, "–") for facts in table]
         rows.append({"name": name, "cells": cells, "differs": len(set(cells)) > 1})
     facts = {"letters": [run.letter for run in runs], "rows": rows}
-    return Section("facts", "What differs", "compared_facts.jinja", facts)
+    return Content("compared_facts.jinja", facts)
 
 
 def _run_facts(run: RunParts) -> dict[str, str]:
@@ -198,8 +197,8 @@ def _run_facts(run: RunParts) -> dict[str, str]:
         "samples": count(run.check.get("samples")),
         "subjects": count(cohort.get("subjects")),
         "samples in the core-set": count(None if run.core is None else len(run.core)),
-        "CPU time of the two stages": duration(costs.two_stage),
-        "CPU time of everything": f"{duration(costs.everything)} {costs.basis}".strip(),
+        "computing time of the two stages": duration(costs.two_stage),
+        "computing time of everything": f"{duration(costs.everything)} {costs.basis}".strip(),
         "saved": percent(costs.saved),
     }
     skipped = {"cohort", "out", "title", "description", "jobs", "scheduler", "export"}

@@ -14,7 +14,7 @@ from sclcs.benchmark.balance import balance
 from sclcs.cohort.table import class_columns, number_columns
 from sclcs.report.html.formats import percent
 from sclcs.report.html.parts import RunParts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.svg import Axis, Drawing
 
 __all__ = ["composition_section"]
@@ -23,7 +23,7 @@ MOST_VALUES = 20
 MOST_NUMBERS = 6  # a column of numbers with more different values is a covariate
 
 
-def composition_section(run: RunParts) -> Section | None:
+def composition_section(run: RunParts) -> Content | None:
     """Make the section; None before the core-set was chosen."""
     if run.core is None:
         return None
@@ -38,16 +38,17 @@ def composition_section(run: RunParts) -> Section | None:
     if everybody is not None:
         found = balance(everybody, run.core, _drawn(everybody.samples))
         facts["balance"] = found
-        facts["columns"] = [
+        columns = [
             _column(name, rows, found[f"{name}_l1_subjects"])
             for name, rows in found["shares"].items()
             if len(rows) > 1
         ]
+        facts["columns"] = sorted(columns, key=lambda column: len(column["lines"]))
         facts["numbers"] = _numbers(everybody.samples, list(run.core.sample_ids))
         facts["windows"] = _windows(everybody.samples, list(run.core.sample_ids))
         facts["cohort_samples"] = len(everybody.samples)
         facts["cohort_subjects"] = int(everybody.samples["subject"].nunique())
-    return Section("core-set", "Who is in the core-set", "composition.jinja", facts)
+    return Content("composition.jinja", facts)
 
 
 def _drawn(samples: pd.DataFrame) -> list[str]:

@@ -12,7 +12,7 @@ from sclcs.benchmark.balance import case_and_control
 from sclcs.core.progress import track
 from sclcs.report.html.matrix import matrix_data, strongest
 from sclcs.report.html.parts import RunParts, operator_facts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.sections.answer import task_answer
 from sclcs.spi.catalogue import catalogue
 from sclcs.spi.fc_store import FCStore
@@ -24,7 +24,7 @@ MOST_WINNERS = 3  # pictures; every further one costs the reader more than it sa
 Floats = NDArray[np.float64]
 
 
-def connectivity_section(run: RunParts) -> Section | None:
+def connectivity_section(run: RunParts) -> Content | None:
     """Make the section; None before the winners were computed on the whole cohort."""
     store = run.top_matrices
     if store is None:
@@ -36,9 +36,7 @@ def connectivity_section(run: RunParts) -> Section | None:
         _winner(store, spi, tasks)
         for spi, tasks in track(list(winners.items()), "Averaging the winners' matrices")
     ]
-    return Section(
-        "connectivity",
-        "Mean connectivity of the winners",
+    return Content(
         "connectivity.jinja",
         {"winners": shown, "samples": len(store), "regions": len(store.regions)},
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from sclcs.cohort.problems import KINDS
 from sclcs.report.html.parts import RunParts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 
 __all__ = ["losses_section"]
 
@@ -16,14 +16,12 @@ SHOWN_IDS = 20
 _STATES = ("failed", "skipped", "partial-nan", "missing")
 
 
-def losses_section(run: RunParts) -> Section | None:
+def losses_section(run: RunParts) -> Content | None:
     """Make the section; None if nothing was checked or computed yet."""
     if not run.check and run.operator_status is None:
         return None
     unranked = [facts for task in run.tasks if (facts := _unranked(run, task))]
-    return Section(
-        "losses",
-        "Failures and exclusions",
+    return Content(
         "losses.jinja",
         {
             "operators": _operators(run),

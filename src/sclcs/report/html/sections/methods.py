@@ -111,7 +111,8 @@ def _scoring(rankings: list[Ranking]) -> str:
     noun = "task" if len(rankings) == 1 else "tasks"
     text = (
         f"Two samples were compared by the {similarity} correlation of the {entries} of their "
-        f"matrices, and an operator was scored, for the {noun} {tasks}, by how much more alike samples of one class are than samples of different "
+        f"matrices, and an operator was scored, for the {noun} {tasks}, by how "
+        "much more alike samples of one class are than samples of different "
         f"classes ({score.label}: {score.formula})."
     )
     bootstrap = first.provenance.get("bootstrap", {})

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
 from sclcs.report.html.parts import RunParts, operator_facts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.sections.tracks import rank_scale, score_of, score_scale
 
 __all__ = ["operators_section"]
@@ -18,13 +18,13 @@ SHOWN = 15
 COST_STEPS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
 
 
-def operators_section(run: RunParts) -> Section | None:
+def operators_section(run: RunParts) -> Content | None:
     """Make the section; None if nothing was ranked yet."""
     found = [(task, run.ranking(task)) for task in run.tasks]
     tasks = [_task(run, task, ranking) for task, ranking in found if ranking is not None]
     if not tasks:
         return None
-    return Section("ranking", "Ranking of all operators", "operators.jinja", {"tasks": tasks})
+    return Content("operators.jinja", {"tasks": tasks})
 
 
 def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:

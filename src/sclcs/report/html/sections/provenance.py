@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from sclcs.report.html.parts import RunParts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.sections.methods import methods_text
 
 __all__ = ["provenance_section"]
 
 
-def provenance_section(run: RunParts) -> Section:
+def provenance_section(run: RunParts) -> Content:
     """Make the section."""
     text, references = methods_text(run)
-    return Section(
-        "methods",
-        "Methods and provenance",
+    return Content(
         "provenance.jinja",
         {
             "methods": text,

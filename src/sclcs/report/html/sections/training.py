@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from sclcs.core.errors import SclcsError
 from sclcs.encoder.run import EncoderRun
-from sclcs.report.html.formats import number
+from sclcs.report.html.formats import short
 from sclcs.report.html.matrix import matrix_data
 from sclcs.report.html.parts import RunParts
-from sclcs.report.html.section import Section
+from sclcs.report.html.section import Content
 from sclcs.report.html.svg import Axis, Drawing, axis_over, draw_ruler, tick_label
 
 __all__ = ["training_section"]
@@ -25,7 +25,7 @@ CUT = 0.995  # a few samples move very much; the picture ends before them
 Floats = NDArray[np.float64]
 
 
-def training_section(run: RunParts) -> Section | None:
+def training_section(run: RunParts) -> Content | None:
     """Make the section; None if no encoder was trained."""
     training = run.encoder
     if training is None:
@@ -33,9 +33,7 @@ def training_section(run: RunParts) -> Section | None:
     chosen = set() if run.core is None else set(run.core.sample_ids)
     kept = np.array([name in chosen for name in training.sample_ids])
     maps, no_maps = _maps(run, training)
-    return Section(
-        "training",
-        "The training behind the core-set",
+    return Content(
         "training.jinja",
         {
             "epochs": training.settings.epochs,
@@ -63,7 +61,7 @@ def _histogram(scores: Floats, kept: NDArray[np.bool_]) -> dict[str, Any]:
     for share, counts, kind in shares:
         for place in np.flatnonzero(counts):
             height = HEIGHT * float(share[place]) / highest
-            ends = f"{number(edges[place], 4)} to {number(edges[place + 1], 4)}"
+            ends = f"{short(edges[place])} to {short(edges[place + 1])}"
             tip = f"{counts[place]} samples with a score of {ends}"
             drawing.bar((place / BINS, HEIGHT - height), (0.94 / BINS, height), kind, tip)
     beyond = int((scores[known] > edges[-1]).sum())
@@ -84,7 +82,7 @@ def _curves(training: EncoderRun) -> list[dict[str, Any]]:
         drawing = Drawing(HEIGHT, f"{title} by epoch")
         for place, value in down.ticks(4):
             drawing.line(0, HEIGHT * (1 - place), 1, HEIGHT * (1 - place), "grid")
-            drawing.text(0.005, HEIGHT * (1 - place) - 3, tick_label(value), "tick")
+            drawing.text(0.995, HEIGHT * (1 - place) - 3, tick_label(value), "tick halo", "end")
         drawing.curve(
             [across.place(value) for value in epochs[known]],
             [1 - down.place(value) for value in values[known]],
@@ -117,7 +115,7 @@ def _maps(run: RunParts, training: EncoderRun) -> tuple[list[dict[str, Any]], st
             stack = [training.maps(run.cohort, [sample], epochs[int(place)])[0] for place in places]
         except SclcsError as error:  # torch is not installed here
             return [], f"Attention maps need torch: {error}"
-        high = float(np.quantile(np.stack(stack), CUT))
+        low, high = np.quantile(np.stack(stack), [1 - CUT, CUT]).tolist()
         rows.append(
             {
                 "words": words,
@@ -126,7 +124,7 @@ def _maps(run: RunParts, training: EncoderRun) -> tuple[list[dict[str, Any]], st
                 "maps": [
                     {
                         "epoch": epochs[int(place)],
-                        "data": matrix_data(values, list(run.cohort.regions), limit=high),
+                        "data": matrix_data(values, list(run.cohort.regions), ends=(low, high)),
                     }
                     for place, values in zip(places, stack, strict=True)
                 ],

@@ -27,9 +27,9 @@
     const context = canvas.getContext("2d"), image = context.createImageData(facts.size, facts.size);
     for (let place = 0; place < facts.size * facts.size; place += 1) {
       const value = facts.at(Math.floor(place / facts.size), place % facts.size);
-      const share = Math.min(Math.abs(value) / facts.limit, 1);
+      const share = facts.signed ? Math.abs(value) / facts.high : (value - facts.low) / (facts.high - facts.low);
       const end = facts.signed && value > 0 ? high : low;
-      const colour = Number.isNaN(value) ? none : mix(middle, end, share);
+      const colour = Number.isNaN(value) ? none : mix(middle, end, Math.min(Math.max(share, 0), 1));
       image.data.set([...colour.map(Math.round), 255], 4 * place);
     }
     context.putImageData(image, 0, 0);
