@@ -11,8 +11,9 @@ from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.spi import catalogue, resolve
 from sclcs.spi.cost_laws import CostLaw, cost_law, cost_laws
 from sclcs.workflow import calibration
-from sclcs.workflow.calibration import Calibration, CohortShape, FamilyCost, Start, calibrate
+from sclcs.workflow.calibration import Calibration, FamilyCost, Start, calibrate
 from sclcs.workflow.compute import compute_store
+from sclcs.workflow.pilot import CohortShape
 from sclcs.workflow.plan import predict_costs
 from sclcs.workflow.plan_work import cost_of_work, total_cost
 

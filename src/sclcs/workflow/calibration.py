@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError
 from sclcs.core.progress import track
 from sclcs.spi.cost_laws import CostLaw, cost_law
 from sclcs.spi.engine import DEFAULT_MEMORY
@@ -30,12 +29,13 @@ from sclcs.spi.fc_records import FamilyTask
 from sclcs.spi.fc_writer import add_operators, create_store
 from sclcs.spi.runner import family_members
 from sclcs.spi.warmup import warm_up
+from sclcs.workflow.pilot import CohortShape, Pilots
 from sclcs.workflow.tasks import TaskOrder, run_task
 
-__all__ = ["Calibration", "CohortShape", "FamilyCost", "Start", "calibrate", "pilot_cohort"]
+__all__ = ["Calibration", "FamilyCost", "Start", "calibrate"]
 
 FEWEST_REGIONS, FEWEST_TIMEPOINTS = 24, 70
-LONGEST_SAMPLE = 0.5  # seconds; a family that needs more per sample is tried on a smaller one
+LONGEST_SAMPLE = 0.4  # seconds; a family that needs more per sample is tried on a smaller one
 
 _START = """
 import json, resource, sys, zarr
@@ -46,35 +46,6 @@ usage = resource.getrusage(resource.RUSAGE_SELF)
 peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 print(json.dumps([usage.ru_utime + usage.ru_stime, peak]))
 """
-
-
-@dataclass(frozen=True)
-class CohortShape:
-    """How large a cohort is.
-
-    Parameters
-    ----------
-    samples, regions, timepoints : int
-        A sample is what operators are computed on: a scan, or a window of one.
-    """
-
-    samples: int
-    regions: int
-    timepoints: int
-
-    def __post_init__(self) -> None:
-        if self.samples < 1 or self.regions < 2 or self.timepoints < 2:
-            raise InputError(
-                "Expected at least 1 sample, 2 regions and 2 time points, got "
-                f"{self.samples}, {self.regions} and {self.timepoints}."
-            )
-
-    @classmethod
-    def of(cls, cohort: Cohort | CohortShape) -> CohortShape:
-        """Return the shape of a cohort."""
-        if isinstance(cohort, CohortShape):
-            return cohort
-        return cls(len(cohort), cohort.n_regions, cohort.n_timepoints)
 
 
 @dataclass(frozen=True)
@@ -190,14 +161,16 @@ def calibrate(
     regions = min(own.regions, shape.regions)
     sizes = [_pilot(law, regions, own.timepoints) for law in laws]
     together = sum(law.seconds_at(*size) for law, size in zip(laws, sizes, strict=True))
+    counts = [int(np.clip(seconds / (2 * together), 1, block_size_for(size[0]))) for size in sizes]
+    largest = (max(size[0] for size in sizes), max(size[1] for size in sizes))
+    pilots = Pilots(cohort, max(counts), *largest)
     families, room = [], []
     with tempfile.TemporaryDirectory(prefix="sclcs-plan-") as folder:
-        work = zip(members, sizes, strict=True)
-        for family, size in track(work, "Trying operators", len(members)):
-            # The same number of samples for all: the most expensive families, which decide the
-            # sum, are measured as well as the others.
-            count = int(np.clip(seconds / (2 * together), 1, block_size_for(size[0])))
-            trial = _Trial(Path(folder) / family, pilot_cohort(cohort, count, *size))
+        # The same number of samples for all: the most expensive families, which decide the
+        # sum, are measured as well as the others.
+        work = zip(members, sizes, counts, strict=True)
+        for family, size, count in track(work, "Trying operators", len(members)):
+            trial = _Trial(Path(folder) / family, pilots.take(count, *size))
             families.append(trial.measure(family, members[family]))
             room.append(trial.room_seconds)
     return Calibration(
@@ -207,21 +180,6 @@ def calibrate(
         seconds=time.perf_counter() - started,
         simulated=not isinstance(cohort, Cohort),
     )
-
-
-def pilot_cohort(
-    cohort: Cohort | CohortShape, samples: int, regions: int, timepoints: int
-) -> Cohort:
-    """Return a small cohort in memory: spread over a real one, or simulated."""
-    if not isinstance(cohort, Cohort):
-        from sclcs.cohort.simulation import simulate_cohort
-
-        return simulate_cohort(samples, 1, regions, length=timepoints, seed=0)
-    rows = np.unique(np.linspace(0, len(cohort) - 1, min(samples, len(cohort))).astype(int))
-    names = np.unique(np.linspace(0, cohort.n_regions - 1, regions).astype(int))
-    part = cohort.take(rows).keep_regions([cohort.regions[place] for place in names])
-    signals = np.asarray(part.signals)[:, :, :timepoints]
-    return Cohort(signals, part.samples, part.regions, part.tr)
 
 
 def _pilot(law: CostLaw, regions: int, timepoints: int) -> tuple[int, int]:
@@ -265,7 +223,10 @@ class _Trial:
         )
 
     def _seconds(self, family: str, names: Sequence[str]) -> float:
-        """Return the mean CPU seconds of two tries: one meets cold caches, one warm ones."""
+        """Return the mean CPU seconds of two tries: one meets cold caches, one warm ones.
+
+        What takes long is tried once: caches hardly matter then.
+        """
         task = FamilyTask(family, 0, tuple(names))
         run, signals = uuid.uuid4().hex, self.cohort.signals
         order = TaskOrder(run, self.store.layout, task, signals, 0, DEFAULT_MEMORY)
@@ -274,6 +235,8 @@ class _Trial:
             begun = time.process_time()
             run_task(order)
             taken.append(time.process_time() - begun)
+            if taken[0] > LONGEST_SAMPLE / 2:
+                break
         return float(np.mean(taken))
 
 

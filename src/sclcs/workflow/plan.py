@@ -16,9 +16,10 @@ from sclcs.core.errors import InputError
 from sclcs.core.provenance import plain
 from sclcs.selection.registry import find_selector
 from sclcs.spi.sets import resolve
-from sclcs.workflow.calibration import Calibration, CohortShape, calibrate
+from sclcs.workflow.calibration import Calibration, calibrate
+from sclcs.workflow.pilot import CohortShape
 from sclcs.workflow.plan_selection import SelectionCost, selection_cost
-from sclcs.workflow.plan_work import Cost, cost_of_work, total_cost
+from sclcs.workflow.plan_work import Cost, cost_of_work, ranking_memory, total_cost
 
 __all__ = ["CohortShape", "Cost", "CostPlan", "predict_costs"]
 
@@ -139,7 +140,9 @@ def predict_costs(
     core = _check(planned, ratio, top_k, jobs, len(operators))
     complete = find_selector(method).complete(dict(parameters or {}))
     measured = calibrate(opened, operators, planned, seconds=calibration_seconds)
-    choice = selection_cost(opened, planned, method, complete, seconds=calibration_seconds)
+    choice = selection_cost(
+        opened, planned, method, complete, jobs=jobs, seconds=calibration_seconds
+    )
     full = cost_of_work(measured, planned, jobs=jobs)
     core_cost = cost_of_work(measured, replace(planned, samples=core), jobs=jobs)
     winners = cost_of_work(measured, planned, jobs=jobs, top_k=top_k)
@@ -157,7 +160,7 @@ def predict_costs(
         parts={"selection": chosen, "core-set": core_cost, "winners": winners},
         two_stage=total_cost([chosen, core_cost, winners]),
         two_stage_worst=total_cost([chosen, core_cost, worst]),
-        ranking_memory_bytes=_ranking_memory(planned),
+        ranking_memory_bytes=ranking_memory(planned),
         calibration=measured,
         notes=_notes(measured, planned, choice),
     )
@@ -172,11 +175,6 @@ def _check(shape: CohortShape, ratio: float, top_k: int, jobs: int, n_operators:
     if not 1 <= top_k <= n_operators:
         raise InputError(f"Expected top_k between 1 and the {n_operators} operators, got {top_k}.")
     return max(1, int(ratio * shape.samples))
-
-
-def _ranking_memory(shape: CohortShape) -> int:
-    # The matrices of one operator, their entries laid out in rows, and the unit vectors.
-    return 3 * shape.samples * shape.regions**2 * 4
 
 
 def _notes(measured: Calibration, shape: CohortShape, choice: SelectionCost) -> list[str]:

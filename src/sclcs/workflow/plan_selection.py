@@ -13,8 +13,9 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.selection.guided.panel import most_candidates
 from sclcs.selection.registry import Selector, find_selector
 from sclcs.spi.sets import resolve
-from sclcs.workflow.calibration import CohortShape, Start, calibrate
-from sclcs.workflow.plan_work import Cost, cost_of_work
+from sclcs.workflow.calibration import Start, calibrate
+from sclcs.workflow.pilot import CohortShape
+from sclcs.workflow.plan_work import Cost, cost_of_work, ranking_memory, total_cost
 
 __all__ = ["SelectionCost", "selection_cost"]
 
@@ -28,30 +29,34 @@ _FLOAT32 = 4
 
 @dataclass(frozen=True)
 class SelectionCost:
-    """What choosing costs in one process.
+    """What choosing costs.
 
     Parameters
     ----------
     cpu_seconds : float
-        Without starting.
+        In the one process that chooses, without its start.
     memory_bytes : int
         On top of what a process holds.
     notes : list of str
         What was not measured.
+    computing : Cost, optional
+        Of the operators that guide, on everybody, by all processes.
     """
 
     cpu_seconds: float
     memory_bytes: int = 0
     notes: list[str] = field(default_factory=list)
+    computing: Cost | None = None
 
     def as_cost(self, start: Start) -> Cost:
-        """Return the cost of a process that chooses; it runs alone."""
-        return Cost(
+        """Return the whole cost: the operators that guide, then a process that chooses."""
+        choosing = Cost(
             self.cpu_seconds + start.cpu_seconds,
             self.cpu_seconds + start.wall_seconds,
             start.memory_bytes + self.memory_bytes,
             0,
         )
+        return choosing if self.computing is None else total_cost([self.computing, choosing])
 
 
 def selection_cost(
@@ -60,6 +65,7 @@ def selection_cost(
     method: str,
     parameters: Mapping[str, Any],
     *,
+    jobs: int,
     seconds: float,
 ) -> SelectionCost:
     """Predict what choosing costs.
@@ -74,6 +80,8 @@ def selection_cost(
         A selection method.
     parameters : mapping
         All of its parameters.
+    jobs : int
+        Processes that compute the operators that guide.
     seconds : float
         About how long to try.
 
@@ -83,26 +91,31 @@ def selection_cost(
     """
     selector = find_selector(method)
     if "panel" in selector.parameters:
-        return _guided(cohort, shape, parameters, seconds)
+        return _guided(cohort, shape, parameters, jobs, seconds)
     if selector.needs_training:
         return _trained(cohort, shape, selector, parameters)
     return SelectionCost(0.0, notes=[f"Choosing by {method} takes seconds and is not counted."])
 
 
 def _guided(
-    cohort: Cohort | CohortShape, shape: CohortShape, parameters: Mapping[str, Any], seconds: float
+    cohort: Cohort | CohortShape,
+    shape: CohortShape,
+    parameters: Mapping[str, Any],
+    jobs: int,
+    seconds: float,
 ) -> SelectionCost:
-    """Return the panel on everybody, the similarities and the search."""
+    """Return the cost of the panel on everybody, the similarities and the search."""
     panel = resolve(parameters["panel"])
     measured = calibrate(cohort, panel, shape, seconds=seconds / 2)
-    computing = cost_of_work(measured, shape, jobs=1)
     candidates = min(shape.samples, most_candidates(len(panel), parameters["memory_gb"]))
     edges = shape.regions * (shape.regions - 1) / 2
     products = 2.0 * candidates**2 * edges * len(panel) / _flops_per_second()
     search = parameters["restarts"] * parameters["proposals"] * SECONDS_PER_PROPOSAL
-    memory = len(panel) * candidates**2 * _FLOAT32 + 3 * shape.samples * shape.regions**2 * _FLOAT32
+    similarities = len(panel) * candidates**2 * _FLOAT32
     return SelectionCost(
-        computing.cpu_seconds - measured.start.cpu_seconds + products + search, int(memory)
+        products + search,
+        memory_bytes=int(similarities + ranking_memory(shape)),
+        computing=cost_of_work(measured, shape, jobs=jobs),
     )
 
 
