@@ -130,7 +130,7 @@ def run(
     cohort: Cohort | str | os.PathLike[str] | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
-    task: str | Sequence[str] | None = None,
+    tasks: str | Sequence[str] | None = None,
     config: str | os.PathLike[str] | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> RunResult:
@@ -145,7 +145,7 @@ def run(
         The samples. A cohort in memory is saved in the folder of the run.
     out : path-like
         The folder of the run: new, or that of an earlier one.
-    task : str or sequence of str
+    tasks : str or sequence of str
         What operators are ranked for: ``"subject"`` (fingerprinting), or label columns.
     config : path-like, optional
         A YAML file with settings; arguments beat the file.
@@ -159,10 +159,10 @@ def run(
 
     Examples
     --------
-    ``run("abide.zarr", out="RUN", task="diagnosis", ratio=0.1).best()``
+    ``run("abide.zarr", out="RUN", tasks="diagnosis", ratio=0.1).best()``
     """
-    tasks = [task] if isinstance(task, str) else task and list(task)
-    options = {"out": None if out is None else os.fspath(out), "tasks": tasks, **settings}
+    names = [tasks] if isinstance(tasks, str) else tasks and list(tasks)
+    options = {"out": None if out is None else os.fspath(out), "tasks": names, **settings}
     given = cohort if isinstance(cohort, Cohort) else None
     if not isinstance(cohort, Cohort | None):
         options["cohort"] = os.fspath(cohort)

@@ -102,7 +102,7 @@ def test_a_folder_is_an_output_too(tmp_path):
 
     def run():
         state = RunState(tmp_path / "state.json")
-        return run_stages(tmp_path, state, [stage], lambda line: None)
+        return run_stages(tmp_path, state, [stage], lambda _: None)
 
     assert run() == ["s"]
     assert run() == []
@@ -195,7 +195,7 @@ def test_while_a_stage_is_redone_later_ones_are_in_doubt(chain):
 def test_a_stage_that_is_no_longer_wanted_leaves_nothing(chain):
     chain.run()
     stages = chain.stages()[:2]
-    run_stages(chain.home, RunState(chain.home / "state.json"), stages, lambda line: None)
+    run_stages(chain.home, RunState(chain.home / "state.json"), stages, lambda _: None)
     assert not (chain.home / "c").exists()
 
 

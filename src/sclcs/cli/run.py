@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from sclcs.two_stage import RunResult
     from sclcs.workflow.run_config import RunConfig
 
-__all__ = ["print_result", "run"]
+__all__ = ["explain_stop", "print_result", "run"]
 
 INTERRUPTED = 130
 
@@ -137,17 +139,12 @@ def run(
 
 def _run(config: RunConfig, until: str | None, json: bool) -> None:
     from sclcs.two_stage import RunResult, carry_out
-    from sclcs.workflow.stages import StoppedInStageError
 
-    def tell(line: str) -> None:
-        typer.echo(line, err=json)
-
-    try:
-        folder, stages = carry_out(config, tell=tell, until=until)
-    except StoppedInStageError as stop:
-        typer.echo(f"\nStopped in {stop.stage}; the same command goes on from there.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    if until is not None and not (folder.report_file.exists() and until == "report"):
+    with explain_stop():
+        folder, stages = carry_out(
+            config, tell=lambda line: typer.echo(line, err=json), until=until
+        )
+    if until not in {None, "report"}:
         typer.echo(f"Stopped after {until}, as asked: {folder.path}", err=json)
         if json:
             print_json({"folder": str(folder.path), "until": until, "stages": stages})
@@ -157,6 +154,18 @@ def _run(config: RunConfig, until: str | None, json: bool) -> None:
         print_json(result.to_dict())
     else:
         print_result(result)
+
+
+@contextmanager
+def explain_stop() -> Iterator[None]:
+    """Turn Ctrl-C in a stage into one sentence that says how to go on."""
+    from sclcs.workflow.stages import StoppedInStageError
+
+    try:
+        yield
+    except StoppedInStageError as stop:
+        typer.echo(f"\nStopped in {stop.stage}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def print_result(result: RunResult) -> None:
