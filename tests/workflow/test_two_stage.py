@@ -225,6 +225,50 @@ def test_one_call_from_python(tmp_path):
     assert "select" not in again.stages
 
 
+@pytest.mark.slow
+def test_the_training_behind_a_core_set_is_kept(cohort, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path / "cache"))
+    out, trained = tmp_path / "RUN", {"method": "sclcs", "parameters": {"epochs": 2, "dim": 4}}
+    start(cohort, out, **trained)
+    folder = RunFolder.open(out)
+    run = folder.encoder_run()
+    assert run is not None
+    assert len(run.history) == 2
+    chosen = folder.core_set()
+    expected = dict(zip(run.sample_ids, run.scores, strict=True))
+    assert chosen.score == pytest.approx([expected[name] for name in chosen.sample_ids])
+    (kept,) = (tmp_path / "cache" / "encoder").iterdir()
+    before = (kept / "run.json").stat().st_mtime_ns
+    assert "select" in start(cohort, out, ratio=0.4, **trained)
+    assert folder.encoder_run().facts == run.facts  # with its time: nothing was trained again
+    assert (kept / "run.json").stat().st_mtime_ns == before
+    start(cohort, out)
+    assert RunFolder.open(out).encoder_run() is None
+
+
+@pytest.mark.slow
+def test_a_guided_choice_keeps_its_panel(cohort, tmp_path):
+    panel = [*OPERATORS, "kendalltau"]
+    quick = {"panel": panel, "restarts": 1, "proposals": 100, "distrust": 0.1}
+    out, guided = tmp_path / "RUN", {"method": "guided", "parameters": quick}
+    tasks = ["subject", "diagnosis"]
+    start(cohort, out, tasks=tasks, **guided)
+    folder = RunFolder.open(out)
+    store = FCStore.open(folder.panel_store)
+    assert (set(store.operators), len(store)) == (set(panel), 36)
+    facts = folder.core_set().parameters
+    assert facts["task"] == tasks
+    assert {item["task"] for item in facts["certificate"]} == set(tasks)
+    assert folder.confirmation()["costs"]["panel"] > 0
+    # Guided by other tasks it chooses again, but the panel's matrices are there.
+    redone = start(cohort, out, tasks=["subject"], **guided)
+    assert "select" in redone
+    assert folder.state()["stages"]["select"]["facts"]["matrices"] == 0
+    start(cohort, out)
+    assert not folder.panel_store.exists()
+
+
 def test_the_effective_configuration_makes_the_same_run_elsewhere(finished, tmp_path):
     sclcs.run(config=finished / "config.yaml", out=tmp_path / "OTHER")
     assert results(tmp_path / "OTHER") == results(finished)

@@ -33,7 +33,7 @@ def training_of(cohort: Cohort, seed: int, parameters: Mapping[str, Any]) -> Enc
     -------
     EncoderRun
     """
-    special = ("preset", "device", "cache", "train_seed", "memory_gb")
+    special = ("preset", "device", "cache", "train_seed", "memory_gb", *DENSITY)
     rest = {name: value for name, value in parameters.items() if name not in special}
     changes = {name: value for name, value in rest.items() if value is not None}
     train_seed = parameters["train_seed"]
