@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.selection.guided.panel import most_candidates
+from sclcs.core.progress import show_progress
+from sclcs.selection.guided.panel import most_candidates, panel_operators
 from sclcs.selection.registry import Selector, find_selector
-from sclcs.spi.sets import resolve
 from sclcs.workflow.calibration import Start, calibrate
 from sclcs.workflow.pilot import CohortShape
 from sclcs.workflow.plan_work import Cost, cost_of_work, ranking_memory, total_cost
@@ -105,7 +105,7 @@ def _guided(
     seconds: float,
 ) -> SelectionCost:
     """Return the cost of the panel on everybody, the similarities and the search."""
-    panel = resolve(parameters["panel"])
+    panel = panel_operators(parameters["panel"])
     measured = calibrate(cohort, panel, shape, seconds=seconds / 2)
     candidates = min(shape.samples, most_candidates(len(panel), parameters["memory_gb"]))
     edges = shape.regions * (shape.regions - 1) / 2
@@ -142,12 +142,13 @@ def _trained(
     """Train for one and for three epochs on a few subjects; the difference is two epochs."""
     pilot = _few_subjects(cohort, shape)
     train, epochs = _training(selector, parameters)
-    train(pilot, 1)  # loads torch
     taken = []
-    for tried in EPOCHS_TRIED:
-        begun = time.process_time()
-        train(pilot, tried)
-        taken.append(time.process_time() - begun)
+    with show_progress(visible=False):
+        train(pilot, 1)  # loads torch
+        for tried in EPOCHS_TRIED:
+            begun = time.process_time()
+            train(pilot, tried)
+            taken.append(time.process_time() - begun)
     epoch = max(0.0, taken[1] - taken[0]) / (EPOCHS_TRIED[1] - EPOCHS_TRIED[0]) / len(pilot)
     growth = shape.samples * shape.regions / pilot.n_regions * shape.timepoints / pilot.n_timepoints
     trainings = parameters.get("runs") or 1
@@ -161,28 +162,22 @@ def _training(
     selector: Selector, parameters: Mapping[str, Any]
 ) -> tuple[Callable[[Cohort, int], object], int]:
     """Return what trains for some epochs, and for how many it will."""
+    short = {**parameters, "cache": False}
     if "preset" in selector.parameters:
-        from sclcs.encoder import encoder_settings, trained_run
+        from sclcs.encoder import encoder_settings
+        from sclcs.selection.perturbation import training_of
 
-        names = encoder_settings(parameters["preset"]).to_dict()
-        changes = {name: parameters[name] for name in names if parameters[name] is not None}
-        encoder = encoder_settings(parameters["preset"], **changes)
+        short |= {"burn_in": None, "last_scored_epoch": None}  # they may lie beyond a trial
+        usual = encoder_settings(parameters["preset"]).epochs
         return (
-            lambda cohort, epochs: trained_run(
-                cohort, replace(encoder, epochs=epochs), cache=False
-            ),
-            encoder.epochs,
+            lambda cohort, epochs: training_of(cohort, 0, {**short, "epochs": epochs}),
+            parameters["epochs"] or usual,
         )
-    from sclcs.encoder.classifier import trained_classifier
-    from sclcs.selection.classifier_training import settings_of
+    from sclcs.selection.classifier_training import train
 
-    classifier = settings_of(parameters)
-    return (
-        lambda cohort, epochs: trained_classifier(
-            cohort, replace(classifier, epochs=epochs), cache=False
-        ),
-        classifier.epochs,
-    )
+    return lambda cohort, epochs: train(cohort, 0, {**short, "epochs": epochs}), parameters[
+        "epochs"
+    ]
 
 
 def _few_subjects(cohort: Cohort | CohortShape, shape: CohortShape) -> Cohort:
@@ -191,6 +186,7 @@ def _few_subjects(cohort: Cohort | CohortShape, shape: CohortShape) -> Cohort:
 
         size = min(shape.timepoints, MOST_TIMEPOINTS)
         regions = min(shape.regions, MOST_REGIONS)
-        return simulate_cohort(PILOT_SUBJECTS, 2, regions, length=size, seed=0)
+        with show_progress(visible=False):
+            return simulate_cohort(PILOT_SUBJECTS, 2, regions, length=size, seed=0)
     subjects = cohort.samples["subject"].drop_duplicates()[:PILOT_SUBJECTS]
     return cohort.take(cohort.samples["subject"].isin(subjects).to_numpy()).load()
