@@ -9,6 +9,7 @@ call goes on where an earlier one stopped.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
 from sclcs.core.provenance import plain
+from sclcs.report.html import run_report
 from sclcs.workflow.run_check import check_stage, plan_stage
 from sclcs.workflow.run_config import RunConfig, make_config, read_config
 from sclcs.workflow.run_confirm import confirm_stage
@@ -216,7 +218,7 @@ def carry_out(
         if tell is not None:
             tell(line)
 
-    with run_lock(folder), log.listening(), _last_words(log):
+    with run_lock(folder), log.listening(), _framed(log):
         remove_trash(folder.path)
         if given is not None:
             cohort = _keep(given, place)
@@ -246,8 +248,9 @@ def _keep(given: Cohort, place: Path) -> Cohort:
 
 
 @contextmanager
-def _last_words(log: RunLog) -> Iterator[None]:
-    """Write to the log why a run ended before its time."""
+def _framed(log: RunLog) -> Iterator[None]:
+    """Write to the log when a run begins, and how it ends."""
+    log.write(f"--- sclcs {sclcs.__version__}, process {os.getpid()} on {socket.gethostname()}")
     try:
         yield
     except KeyboardInterrupt:
@@ -256,6 +259,7 @@ def _last_words(log: RunLog) -> Iterator[None]:
     except Exception as error:
         log.write(f"failed: {error}")
         raise
+    log.write("finished")
 
 
 def make_stages(order: RunOrder) -> list[Stage]:
@@ -288,8 +292,6 @@ def _report_stage(order: RunOrder, before: list[str]) -> Stage:
         }
 
     def work() -> None:
-        from sclcs.report.html import run_report
-
         run_report(folder).save_as_html(folder.report_file)
 
     return Stage("report", "Write the report", key, work, lambda: [folder.report_file])

@@ -8,12 +8,13 @@ import pytest
 from run_cohorts import OPERATORS, SETTINGS, results, small_cohort
 
 import sclcs
-from sclcs.benchmark import consistency, rank
+from sclcs.benchmark import Ranking, consistency, rank
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.spi.fc_store import FCStore
 from sclcs.two_stage import RunResult, carry_out, collect_config
 from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run_rank import winners
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
@@ -330,6 +331,19 @@ def test_a_core_set_that_cannot_rank_is_found_before_every_operator_is_computed(
     with pytest.raises(InputError, match=r"core-set of 3 samples cannot rank.*Raise the ratio"):
         start(cohort, tmp_path / "RUN", method="subjects", ratio=0.1)
     assert not (tmp_path / "RUN" / "fc-core.zarr").exists()
+
+
+def test_of_operators_that_are_bound_to_tie_one_is_among_the_best(finished):
+    ranking = RunFolder(finished).ranking()
+    table = pd.concat([ranking.table] * 2, ignore_index=True)
+    table["spi"] = [f"{place}-{name}" for place, name in enumerate(table["spi"])]
+    table["rank_group"] = ["x", "", "y", "x", "", "y"]
+    table["rank"] = [1.5, 3.5, 5.5, 1.5, 3.5, 5.5]
+    table.loc[5, ["score", "rank", "status"]] = [np.nan, np.nan, "constant"]
+    names = table["spi"].tolist()
+    many = Ranking(table, "subject", "cohen_d")
+    assert winners(many, 10) == [names[0], names[1], names[4], names[2]]
+    assert winners(many, 2) == names[:2]
 
 
 def test_a_folder_of_something_else_is_refused(cohort, tmp_path):

@@ -232,10 +232,11 @@ class RunFolder:
             score on everybody lies in its interval from the core-set), ``agreement`` (see
             :func:`~sclcs.benchmark.consistency`, of the winners' two orders), ``truth`` (the
             same of all operators with ``full_benchmark``, else null).
-            ``costs``, in CPU seconds: ``select``, ``panel``, ``core``, ``top``, ``two_stage``
-            (their sum), ``everything`` (every operator on everybody, from the time per sample
-            on the core-set), ``everything_measured`` (null without ``full_benchmark``),
-            ``saved`` (share); and ``samples``, ``core_samples``, ``operators``.
+            ``costs``, in CPU seconds: ``select`` (training included), ``panel``, ``core``,
+            ``top``, ``two_stage`` (their sum), ``everything`` (every operator on everybody, from
+            the time per sample on the core-set), ``everything_measured`` (null without
+            ``full_benchmark``), ``saved`` (share); and ``samples``, ``core_samples``,
+            ``operators``.
         """
         return self._json(self.confirmation_file)
 
