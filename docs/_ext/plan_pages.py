@@ -24,8 +24,8 @@ def cost_laws_table() -> str:
         (
             law.family,
             f"{1000 * law.seconds:.3g}",
-            f"N^{law.exponent_regions:.1f}",
-            f"T^{law.exponent_timepoints:.1f}",
+            f"$N^{{{law.exponent_regions:.1f}}}$",
+            f"$T^{{{law.exponent_timepoints:.1f}}}$",
         )
         for law in sorted(cost_laws().values(), key=lambda law: -law.seconds)
     ]
