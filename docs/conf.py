@@ -41,11 +41,12 @@ numpydoc_xref_param_type = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sclcs"
-html_sidebars: dict[str, list[str]] = {"**": []}
+html_sidebars: dict[str, list[str]] = {"index": []}
 html_static_path = ["_static"]
 html_theme_options = {
     "navigation_with_keys": True,
     "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
 }

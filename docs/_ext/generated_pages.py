@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 from markdown_table import table
+from plan_pages import cost_laws_table, plan_check_table
 from selector_pages import comparison_table, parameters_page, selectors_table
 
 from sclcs.cohort.simulation.calibration import calibration
@@ -152,6 +153,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "selector_parameters.md": parameters_page,
     "guided_table.md": guided_table,
     "scaling_table.md": scaling_table,
+    "cost_laws_table.md": cost_laws_table,
+    "plan_check_table.md": plan_check_table,
 }
 
 

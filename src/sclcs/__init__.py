@@ -14,16 +14,30 @@ if TYPE_CHECKING:
     from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.scans import Scan, Scans
     from sclcs.cohort.simulation import simulate_cohort
+    from sclcs.spi.transformer import FCTransformer
+    from sclcs.two_stage import run
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Cohort", "CoreSet", "Ranking", "Scan", "Scans", "__version__", "simulate_cohort"]
+__all__ = [
+    "Cohort",
+    "CoreSet",
+    "FCTransformer",
+    "Ranking",
+    "Scan",
+    "Scans",
+    "__version__",
+    "run",
+    "simulate_cohort",
+]
 
 _HOMES = {
     "Cohort": "sclcs.cohort.cohort",
     "CoreSet": "sclcs.cohort.coreset",
+    "FCTransformer": "sclcs.spi.transformer",
     "Ranking": "sclcs.benchmark.ranking",
     "Scan": "sclcs.cohort.scans",
     "Scans": "sclcs.cohort.scans",
+    "run": "sclcs.two_stage",
     "simulate_cohort": "sclcs.cohort.simulation",
 }
 

@@ -10,10 +10,9 @@ SEED = 15
 
 def prepare(page, folder):
     """Make the files that a page's commands read."""
-    if page == "docs/cohorts.md":
-        rng = np.random.default_rng(SEED)
-        for maker in (make_arrays, make_scan_folder, make_rest_meta_mdd, make_xcp_d, make_fmriprep):
-            maker(folder, rng)
+    rng = np.random.default_rng(SEED)
+    for maker in MAKERS.get(page, ()):
+        maker(folder, rng)
 
 
 def make_arrays(folder, rng):
@@ -55,10 +54,10 @@ def make_rest_meta_mdd(folder, rng):
     )
 
 
-def make_xcp_d(folder, rng):
+def make_xcp_d(folder, rng, subjects=("01", "02", "03")):
     root = folder / "study"
     regions = [f"LH_Default_{i}" for i in range(1, 8)]
-    for subject in ("01", "02", "03"):
+    for subject in subjects:
         for session in ("1", "2"):
             func = root / "derivatives" / "xcp_d" / f"sub-{subject}" / f"ses-{session}" / "func"
             func.mkdir(parents=True)
@@ -67,9 +66,8 @@ def make_xcp_d(folder, rng):
             name = f"{stem}_seg-4S156Parcels_stat-mean_timeseries"
             table.to_csv(func / f"{name}.tsv", sep="\t", index=False)
             (func / f"{name}.json").write_text(json.dumps({"RepetitionTime": 0.8}))
-    (root / "participants.tsv").write_text(
-        "participant_id\tdiagnosis\tage\nsub-01\tASD\t12\nsub-02\tTC\t15\nsub-03\tTC\t11\n"
-    )
+    rows = [f"sub-{name}\t{('ASD', 'TC')[k % 2]}\t{11 + k}" for k, name in enumerate(subjects)]
+    (root / "participants.tsv").write_text("\n".join(["participant_id\tdiagnosis\tage", *rows, ""]))
 
 
 def make_fmriprep(folder, rng):
@@ -92,3 +90,33 @@ def make_fmriprep(folder, rng):
         table = pd.DataFrame(rng.normal(size=(90, len(columns))), columns=columns)
         table.to_csv(func / f"{stem}_desc-confounds_timeseries.tsv", sep="\t", index=False)
         (func / f"{stem}_desc-confounds_timeseries.json").write_text("{}")
+
+
+def make_tutorial_study(folder, rng):
+    """An XCP-D study of eight participants with two sessions."""
+    make_xcp_d(folder, rng, subjects=[f"{k:02d}" for k in range(1, 9)])
+
+
+def make_tutorial_abide(folder, rng):
+    """A cohort with ABIDE's columns and words, small enough for a test."""
+    from sclcs import Cohort, simulate_cohort
+
+    made = simulate_cohort(24, 3, 6, length=60, stride=30, seed=SEED, group=0.2)
+    samples = made.samples.assign(
+        diagnosis=made.samples["diagnosis"].map({"MDD": "ASD", "HC": "TC"})
+    )
+    Cohort(made.signals, samples, made.regions, 2.0).save(folder / "abide.zarr")
+
+
+MAKERS = {
+    "docs/cohorts.md": (
+        make_arrays,
+        make_scan_folder,
+        make_rest_meta_mdd,
+        make_xcp_d,
+        make_fmriprep,
+    ),
+    "docs/tutorials/abide.md": (make_tutorial_abide,),
+    "docs/tutorials/bids.md": (make_tutorial_study,),
+    "docs/tutorials/rest_meta_mdd.md": (make_rest_meta_mdd,),
+}

@@ -8,18 +8,19 @@ from typing import Any
 
 import pandas as pd
 
+from sclcs.benchmark.fc_source import FCSource
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.table import class_columns, label_column
 from sclcs.core.errors import UnknownNameError, name_first
 
-__all__ = ["balance"]
+__all__ = ["balance", "case_and_control"]
 
 CONTROL_NAMES = {"hc", "nc", "control", "controls", "con", "ctrl", "td", "tc", "healthy", "-1", "0"}
 
 
 def balance(
-    cohort: Cohort,
+    cohort: Cohort | FCSource,
     coreset: CoreSet,
     labels: Sequence[str] | None = None,
     *,
@@ -30,7 +31,8 @@ def balance(
 
     Parameters
     ----------
-    cohort : Cohort
+    cohort : Cohort or FC store
+        All samples.
     coreset : CoreSet
     labels : sequence of str, optional
         Label columns; by default every column whose values are classes.
@@ -74,23 +76,40 @@ def balance(
 
 
 def _class_ratio(whole: pd.Series, chosen: pd.Series, case: str | None) -> dict[str, Any]:
-    values = sorted(whole.dropna().unique(), key=str)
-    names = [str(value) for value in values]
-    if case is None:
-        patients = [name for name in names if name.lower() not in CONTROL_NAMES]
-        case = patients[0] if len(patients) == 1 else names[-1]
-    if case not in names:
-        raise UnknownNameError(f"No sample has the class {case!r}; found {name_first(names)}.")
+    case, control = case_and_control(whole, case)
     cases = int((chosen.astype(str) == case).sum())
     controls = int(chosen.notna().sum()) - cases
     ratio = cases / controls if controls else math.inf
     log_ratio = math.log(ratio) if 0 < ratio < math.inf else math.copysign(math.inf, ratio - 1)
-    control = next(name for name in names if name != case)
     return {
         "class_ratio": ratio,
         "log_class_ratio": log_ratio,
         "class_ratio_of": f"{case} / {control}",
     }
+
+
+def case_and_control(labels: pd.Series, case: str | None = None) -> tuple[str, str]:
+    """Say which of two classes are the cases: the one that is not a usual name of controls.
+
+    Parameters
+    ----------
+    labels : Series
+        With two different values.
+    case : str, optional
+        The answer, to be checked.
+
+    Returns
+    -------
+    tuple of str
+        The cases' and the controls' name.
+    """
+    names = [str(value) for value in sorted(labels.dropna().unique(), key=str)]
+    if case is None:
+        patients = [name for name in names if name.lower() not in CONTROL_NAMES]
+        case = patients[0] if len(patients) == 1 else names[-1]
+    if case not in names:
+        raise UnknownNameError(f"No sample has the class {case!r}; found {name_first(names)}.")
+    return case, next(name for name in names if name != case)
 
 
 def _share_table(whole: pd.DataFrame, chosen: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -36,6 +36,8 @@ class Score:
     formula : str
         Definition in words and symbols; W̄ and B̄ are the mean similarities of within and
         between pairs.
+    label : str
+        Name for a person.
     range : str
         Possible values and what chance gives.
     reference : str
@@ -44,16 +46,20 @@ class Score:
         From the pairs of an operator to one value per draw of subjects.
     closed_form : bool
         Whether it needs sums only, so that no similarity matrix has to be formed.
+    chance : float, optional
+        The value that an operator without any information is expected to have.
     warning : str
         When not to use it; empty for sound scores.
     """
 
     name: str
+    label: str
     formula: str
     range: str
     reference: str
     compute: Callable[[OperatorPairs], Floats]
     closed_form: bool = False
+    chance: float | None = None
     warning: str = ""
 
 
@@ -91,46 +97,57 @@ _UNSTABLE = (
 _ALL = (
     Score(
         "cohen_d",
+        "Cohen's d",
         "(W̄ - B̄) / s, s² = ((n_W - 1) s_W² + (n_B - 1) s_B²) / (n_W + n_B - 2), n over ordered "
         "pairs; signed",
         "any; 0 is chance",
         "Cohen 1988; Liu et al. 2025 (who take the absolute value)",
         _cohen_d,
+        chance=0.0,
         closed_form=True,
     ),
     Score(
         "difference",
+        "difference of mean similarities",
         "W̄ - B̄",
         "-2 to 2; 0 is chance",
         "Amico & Goñi 2018 (differential identifiability)",
         _difference,
+        chance=0.0,
         closed_form=True,
     ),
     Score(
         "auc",
+        "probability of superiority",
         "probability that a within pair is more alike than a between pair, ties counting half",
         "0 to 1; 0.5 is chance",
         "Mann & Whitney 1947 (probability of superiority)",
         lambda pairs: pairs.superiority.auc,
+        chance=0.5,
     ),
     Score(
         "rsa",
+        "representational similarity",
         "Spearman correlation over pairs of similarity and being a within pair; without ties "
         "(auc - ½) √(12 n_W n_B / (n² - 1)), n = n_W + n_B",
         "-1 to 1; 0 is chance; same order as auc up to ties",
         "Kriegeskorte et al. 2008 (representational similarity)",
         lambda pairs: pairs.superiority.rsa,
+        chance=0.0,
     ),
     Score(
         "discr",
+        "discriminability",
         "mean over ordered within pairs (i, j) of the share of samples k of other classes that "
         "are less similar to i than j is, ties counting half",
         "0 to 1; 0.5 is chance",
         "Bridgeford et al. 2021 (discriminability)",
         lambda pairs: pairs.neighbours.discr,
+        chance=0.5,
     ),
     Score(
         "ident_rate",
+        "identification rate",
         "share of samples whose most similar other sample has the same class",
         "0 to 1; saturates at 1",
         "Finn et al. 2015 (identification rate)",
@@ -139,19 +156,23 @@ _ALL = (
     ),
     Score(
         "ratio",
+        "within/between ratio",
         "W̄ / B̄",
         "any; 1 is chance if B̄ > 0",
         "within/between ratio; the published numbers of SCLCS look like it",
         _ratio,
+        chance=1.0,
         closed_form=True,
         warning=_UNSTABLE + "; its sign flips there",
     ),
     Score(
         "rel_difference",
+        "relative difference",
         "(W̄ - B̄) / |B̄|",
         "any; 0 is chance",
         "same family as ratio, with a sign that keeps its meaning",
         _relative_difference,
+        chance=0.0,
         closed_form=True,
         warning=_UNSTABLE,
     ),

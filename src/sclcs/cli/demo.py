@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sclcs.cli.output import JsonFlag, print_json, print_table
+from sclcs.cli.output import JsonFlag, print_json
+from sclcs.cli.run import explain_stop, print_result
 
 __all__ = ["demo"]
 
@@ -18,39 +19,26 @@ def demo(
     seed: Annotated[int, typer.Option(help="Same seed, same results.")] = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Simulate a small cohort, pick a core-set, rank the operators on it, check the answer.
+    """Simulate a small cohort, find its best operators in two stages, check the answer.
 
     Example: `sclcs demo --out demo`
     """
     from sclcs.experiments.demo import run_demo
 
-    result = run_demo(out, seed=seed)
+    with explain_stop():
+        result = run_demo(out, seed=seed, tell=lambda line: typer.echo(line, err=json))
     if json:
         print_json(result.to_dict())
         return
-    facts = result.cohort
+    cohort = result.folder.check()["cohort"]
     typer.echo(
-        f"\nSimulated {facts['samples']} samples of {facts['subjects']} subjects at "
-        f"{len(facts['classes']['site'])} sites, {facts['regions']} regions x "
-        f"{facts['timepoints']} time points."
+        f"\nSimulated {cohort['samples']} samples of {cohort['subjects']} subjects at "
+        f"{len(cohort['classes']['site'])} sites, {cohort['regions']} regions x "
+        f"{cohort['timepoints']} time points; {len(result.core_set)} of them chosen."
     )
-    print_table(
-        "Best operators for telling subjects apart, from a tenth of the samples",
-        ["operator", "score", "95 % interval"],
-        [
-            (row["spi"], f"{row['score']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}")
-            for row in result.best
-        ],
-    )
-    agreement = result.agreement
-    typer.echo(
-        f"\nAgreement with the ranking on everybody: nDCG@10 {agreement['ndcg@10']:.3f}, "
-        f"Kendall {agreement['kendall']:.2f}."
-    )
-    for name, what in (
-        ("cohort.png", "the cohort"),
-        ("ranking.png", "the ranking with intervals"),
-        ("ranking.csv", "the same as a table"),
-        ("fc", "the matrices of every operator"),
-    ):
-        typer.echo(f"  {result.folder / name}  {what}")
+    typer.echo("\nHow right the core-set was, against every operator on everybody:")
+    for task, facts in result.folder.confirmation()["tasks"].items():
+        truth = facts["truth"]
+        found = ", ".join(f"nDCG@{k} {truth[f'ndcg@{k}']:.3f}" for k in (5, 10, 20))
+        typer.echo(f"  {task}: {found}, Kendall {truth['kendall']:.2f}")
+    print_result(result)

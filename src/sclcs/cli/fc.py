@@ -1,7 +1,8 @@
-"""``sclcs fc``: look at an FC store."""
+"""``sclcs fc``: look at an FC store, or take its matrices elsewhere."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,9 @@ from sclcs.cli.output import JsonFlag, print_json
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at the matrices that `sclcs compute` made.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at the matrices that `sclcs compute` made, or export them.", no_args_is_help=True
+)
 
 
 @app.command()
@@ -41,3 +44,48 @@ def status(
             typer.echo(f"{len(damaged)} damaged chunks" + (f"; {RESUME}." if damaged else "."))
     if damaged:
         raise typer.Exit(2)
+
+
+class ExportFormat(StrEnum):
+    """What matrices are written as."""
+
+    RELMAT = "relmat"
+    NPZ = "npz"
+
+
+@app.command()
+def export(
+    store: Annotated[Path, typer.Argument(help="An FC store.")],
+    *,
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    format_: Annotated[
+        ExportFormat,
+        typer.Option("--format", help="relmat: a BIDS-like table per sample; npz: numpy."),
+    ] = ExportFormat.RELMAT,
+    spis: Annotated[
+        list[str] | None, typer.Option(help="Only these operators; all complete ones if not given.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Write matrices for other tools.
+
+    Example: `sclcs fc export RUN/fc-top.zarr --format relmat --out derivatives/sclcs`
+    """
+    from sclcs.workflow.export import export_matrices
+
+    done = export_matrices(store, out, format_.value, spis=spis)
+    if json:
+        print_json(
+            {
+                "folder": str(done.folder),
+                "format": done.format,
+                "operators": done.operators,
+                "samples": done.samples,
+                "files": done.files,
+            }
+        )
+        return
+    typer.echo(
+        f"{done.files} files with {len(done.operators)} operators of {done.samples} samples: "
+        f"{done.folder}"
+    )

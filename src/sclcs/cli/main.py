@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 import sclcs
-from sclcs.cli import cohort, compare, compute, demo, encoder, fc, rank, select, spis
+from sclcs.cli import (
+    cohort,
+    compare,
+    compute,
+    demo,
+    encoder,
+    fc,
+    plan,
+    rank,
+    report,
+    run,
+    select,
+    spis,
+)
 from sclcs.core.errors import SclcsError
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
@@ -27,12 +40,15 @@ app = typer.Typer(
 app.add_typer(cohort.app, name="cohort")
 app.add_typer(spis.app, name="spis")
 app.add_typer(fc.app, name="fc")
+app.command("plan")(plan.plan)
 app.command("compute")(compute.compute)
 app.command("rank")(rank.rank)
 app.command("compare")(compare.compare)
 app.command("balance")(compare.balance)
 app.add_typer(encoder.app, name="encoder")
 app.command("select")(select.select)
+app.command("run")(run.run)
+app.command("report")(report.report)
 app.command("demo")(demo.demo)
 
 INTERRUPTED = 130

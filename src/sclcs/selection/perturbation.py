@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sclcs.cohort.cohort import Cohort
@@ -11,14 +12,28 @@ from sclcs.encoder.settings import EncoderSettings, encoder_settings
 from sclcs.selection.registry import Selector, register
 from sclcs.selection.scored import DENSITY, DENSITY_HELP, Scores, chooser
 
-__all__ = ["SCLCS", "SCLCS_DENSE", "SPS_MHA"]
+__all__ = ["SCLCS", "SCLCS_DENSE", "SPS_MHA", "training_of"]
 
 PAPER = "Structure-aware Contrastive Learning for Core-set Selection (ICLR 2026)"
 
 
-def _train(cohort: Cohort, seed: int, parameters: dict[str, Any]) -> EncoderRun:
-    """Train with the encoder settings among the parameters; None means as in the preset."""
-    special = ("preset", "device", "cache", "train_seed", "memory_gb")
+def training_of(cohort: Cohort, seed: int, parameters: Mapping[str, Any]) -> EncoderRun:
+    """Train with the encoder settings among the parameters, or take it from the cache.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        What to train on.
+    seed : int
+        Used if ``train_seed`` is None.
+    parameters : mapping
+        All parameters of a method of this file; None means as in the preset.
+
+    Returns
+    -------
+    EncoderRun
+    """
+    special = ("preset", "device", "cache", "train_seed", "memory_gb", *DENSITY)
     rest = {name: value for name, value in parameters.items() if name not in special}
     changes = {name: value for name, value in rest.items() if value is not None}
     train_seed = parameters["train_seed"]
@@ -37,7 +52,7 @@ def _facts(run: EncoderRun) -> dict[str, Any]:
 
 
 def _perturbation(cohort: Cohort, seed: int, **parameters: Any) -> Scores:  # noqa: ANN401
-    run = _train(cohort, seed, parameters)
+    run = training_of(cohort, seed, parameters)
     return Scores(run.scores, "low", _facts(run), ties="id")
 
 

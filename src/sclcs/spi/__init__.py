@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from sclcs.spi.catalogue import catalogue
 from sclcs.spi.engine import compute, compute_block
 from sclcs.spi.sets import resolve
 from sclcs.spi.status import status_table
 
-__all__ = ["catalogue", "compute", "compute_block", "resolve", "status_table"]
+if TYPE_CHECKING:
+    from sclcs.spi.transformer import FCTransformer
+
+__all__ = ["FCTransformer", "catalogue", "compute", "compute_block", "resolve", "status_table"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name != "FCTransformer":  # scikit-learn is loaded only for those who use it
+        raise AttributeError(f"module 'sclcs.spi' has no attribute {name!r}")
+    from sclcs.spi.transformer import FCTransformer
+
+    return FCTransformer

@@ -63,8 +63,8 @@ def task_table(store: FCStore) -> pd.DataFrame:
     -------
     DataFrame
         One row per operator and block: ``spi``, ``family``, ``block``, ``samples``, ``ok``,
-        ``partial-nan``, ``failed``, ``skipped``, ``missing``, ``seconds`` in the kernel, and
-        the main ``reason``.
+        ``partial-nan``, ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in the kernel,
+        and the main ``reason``.
     """
     rows = []
     for name, block, size, entry in _entries(store):
@@ -96,8 +96,8 @@ def operator_table(store: FCStore) -> pd.DataFrame:
     -------
     DataFrame
         One row per operator, indexed by ``spi``: ``family``, ``version``, ``samples``,
-        ``ok``, ``partial-nan``, ``failed``, ``skipped``, ``missing``, ``seconds`` in the
-        kernel, and the most frequent ``reason``.
+        ``ok``, ``partial-nan``, ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in
+        the kernel, and the most frequent ``reason``.
     """
     table = task_table(store)
     groups = table.groupby("spi", sort=False)

@@ -40,7 +40,7 @@ class OperatorOutcome:
     reason : list of str
         One per sample; empty where the status is ``ok``.
     seconds : float
-        Time spent. Operators of a family are computed together and share it equally.
+        CPU time spent. Operators of a family are computed together and share it equally.
     """
 
     matrices: Array

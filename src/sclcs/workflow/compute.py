@@ -45,7 +45,7 @@ class ComputeRun:
     seconds : float
         From start to end.
     kernel_seconds : float
-        Sum over all processes of the time inside operators.
+        Sum over all processes of the CPU time inside operators.
     """
 
     store: FCStore

@@ -66,7 +66,7 @@ class TaskReport:
     seconds : float
         From start to end, reading and writing included.
     kernel_seconds : float
-        Time inside the operators.
+        CPU time inside the operators.
     """
 
     task: FamilyTask

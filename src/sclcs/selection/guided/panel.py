@@ -23,7 +23,7 @@ from sclcs.core.seeds import generator
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Panel", "make_panel"]
+__all__ = ["Panel", "make_panel", "most_candidates"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -122,7 +122,7 @@ def make_panel(
     for design in designs:
         if design.degenerate:
             raise InputError(f"No core-set can be guided: {design.degenerate}")
-    operators = _distinct(spis)
+    operators = panel_operators(spis)
     source, _ = as_source(
         cohort if fc is None else fc, cohort, spis=operators, n_jobs=n_jobs, seed=seed
     )
@@ -208,7 +208,7 @@ def _check_enough(kept: Sequence[str], left_out: dict[str, str]) -> None:
     )
 
 
-def _distinct(spis: str | Sequence[str]) -> list[str]:
+def panel_operators(spis: str | Sequence[str]) -> list[str]:
     """Return the operators asked for, one of each group that is bound to tie."""
     from sclcs.spi import catalogue, resolve
 
@@ -226,9 +226,14 @@ def _families(operators: Sequence[str]) -> list[str]:
     return [str(families[name]) for name in operators]
 
 
+def most_candidates(n_operators: int, memory_gb: float) -> int:
+    """Return how many candidates' similarities fit into the memory."""
+    return int(np.sqrt(memory_gb * 1e9 / (4 * n_operators)))
+
+
 def _candidates(cohort: Cohort, n_operators: int, memory_gb: float, seed: int) -> Integers:
     """Return the samples that may be chosen: all, or those of randomly drawn subjects."""
-    most = int(np.sqrt(memory_gb * 1e9 / (4 * n_operators)))
+    most = most_candidates(n_operators, memory_gb)
     if len(cohort) <= most:
         return np.arange(len(cohort))
     names, codes = np.unique(cohort.samples["subject"].to_numpy(dtype=str), return_inverse=True)

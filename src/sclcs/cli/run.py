@@ -1,0 +1,186 @@
+"""``sclcs run``: from a cohort to the best operators and a report, in two stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sclcs.cli.output import JsonFlag, print_json, print_table
+from sclcs.cli.rank import ScoreChoice
+from sclcs.cli.values import parse_parameters
+
+if TYPE_CHECKING:
+    from sclcs.two_stage import RunResult
+    from sclcs.workflow.run_config import RunConfig
+
+__all__ = ["explain_stop", "print_result", "run"]
+
+INTERRUPTED = 130
+
+
+def run(
+    cohort: Annotated[Path | None, typer.Argument(help="The cohort.")] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run: new, or begun by the same command.")
+    ] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(help="subject (fingerprinting) or a label column; may be repeated."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file with settings; options beat the file.")
+    ] = None,
+    spis: Annotated[
+        list[str] | None,
+        typer.Option(help="Sets, operators or globs; repeated or with commas. [paper-fast]"),
+    ] = None,
+    method: Annotated[str | None, typer.Option(help="How the core-set is chosen. [guided]")] = None,
+    ratio: Annotated[
+        float | None, typer.Option(help="Share of the samples in the core-set. [0.1]")
+    ] = None,
+    target_ndcg: Annotated[
+        float | None,
+        typer.Option(help="guided: the smallest core-set expected to reach it, not a ratio."),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(help="A parameter of the method as name=value; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Same seed, same results. [0]")] = None,
+    score: Annotated[
+        ScoreChoice | None, typer.Option(help="How separation is measured. [cohen_d]")
+    ] = None,
+    bootstrap: Annotated[
+        int | None, typer.Option(help="Draws of subjects for the intervals. [1000]")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="Coverage of the intervals. [0.95]")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(help="Operators per task to compute on everybody. [5]")
+    ] = None,
+    full_benchmark: Annotated[
+        bool | None,
+        typer.Option(
+            "--full-benchmark/--no-full-benchmark",
+            help="Also compute every operator on everybody, and compare.",
+        ),
+    ] = None,
+    export: Annotated[
+        list[str] | None,
+        typer.Option(help="Also write the winners' matrices as relmat or npz; may be repeated."),
+    ] = None,
+    on_bad: Annotated[
+        str | None, typer.Option(help="Samples with constant regions: error or skip. [error]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes; -1 for one per processor. [1]")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to use instead.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
+    description: Annotated[
+        str | None, typer.Option(help="A few words about the cohort, for the report.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Stop after this stage: check, plan, select, rank, ...")
+    ] = None,
+    init_config: Annotated[
+        bool,
+        typer.Option("--init-config", help="Only print a configuration file with these settings."),
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Find the best operators: all of them on a core-set, the best ones on everybody.
+
+    Interrupted, the same command goes on; with other settings it redoes what depends on them.
+
+    Example: `sclcs run abide.zarr --task diagnosis --ratio 0.1 --out RUN`
+    """
+    from sclcs.two_stage import collect_config
+
+    options = {
+        "cohort": cohort and str(cohort.absolute()),
+        "out": out and str(out.absolute()),
+        "tasks": task,
+        "spis": spis and ",".join(spis),
+        "method": method,
+        "ratio": ratio,
+        "target_ndcg": target_ndcg,
+        "parameters": parse_parameters(param) or None,
+        "seed": seed,
+        "score": score and score.value,
+        "bootstrap": bootstrap,
+        "confidence": confidence,
+        "top_k": top_k,
+        "full_benchmark": full_benchmark,
+        "export": export,
+        "on_bad": on_bad,
+        "jobs": jobs,
+        "scheduler": scheduler,
+        "title": title,
+        "description": description,
+    }
+    settings = collect_config(config, options)
+    if init_config:
+        from sclcs.workflow.run_config import config_text
+
+        typer.echo(config_text(settings), nl=False)
+    else:
+        _run(settings, until, json)
+
+
+def _run(config: RunConfig, until: str | None, json: bool) -> None:
+    from sclcs.two_stage import RunResult, carry_out
+
+    with explain_stop():
+        folder, stages = carry_out(
+            config, tell=lambda line: typer.echo(line, err=json), until=until
+        )
+    if until not in {None, "report"}:
+        typer.echo(f"Stopped after {until}, as asked: {folder.path}", err=json)
+        if json:
+            print_json({"folder": str(folder.path), "until": until, "stages": stages})
+        return
+    result = RunResult.open(folder, stages)
+    if json:
+        print_json(result.to_dict())
+    else:
+        print_result(result)
+
+
+@contextmanager
+def explain_stop() -> Iterator[None]:
+    """Turn Ctrl-C in a stage into one sentence that says how to go on."""
+    from sclcs.workflow.stages import StoppedInStageError
+
+    try:
+        yield
+    except StoppedInStageError as stop:
+        typer.echo(f"\nStopped in {stop.stage}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def print_result(result: RunResult) -> None:
+    """Print the best operators of every task and where the report is."""
+    for task, rows in result.best().items():
+        score = result.confirmed[task].score
+        print_table(
+            f"best operators, task {task}, on the whole cohort",
+            ["operator", score, "interval"],
+            [_cells(row) for row in rows],
+        )
+    typer.echo(f"\nReport: {result.report}")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
+    known = not math.isnan(row["low"])
+    interval = f"{row['low']:.3f} to {row['high']:.3f}" if known else ""
+    return row["spi"], f"{row['score']:.3f}", interval

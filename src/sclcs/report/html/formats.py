@@ -1,0 +1,106 @@
+"""How numbers are written in a report: few digits, plain units, a dash for what is not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["count", "duration", "interval", "number", "percent", "plural", "rank", "short"]
+
+UNKNOWN = "–"
+_UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def _known(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Write a number with some decimals; a true minus sign, a dash if there is none.
+
+    Examples
+    --------
+    >>> number(-0.1234)
+    '−0.12'
+    >>> number(float("nan"))
+    '–'
+    """
+    if value is None or not _known(value):
+        return UNKNOWN
+    text = f"{value:.{digits}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", "−")
+
+
+def rank(value: float | None) -> str:
+    """Write a rank: whole where it is, one decimal where a tie was averaged."""
+    if value is None or not _known(value):
+        return UNKNOWN
+    return f"{value:g}" if float(value).is_integer() else f"{value:.1f}"
+
+
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
+    """Write an interval as ``low to high``."""
+    if low is None or high is None or not (_known(low) and _known(high)):
+        return UNKNOWN
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """Write a share as per cent."""
+    return UNKNOWN if share is None or not _known(share) else f"{number(100 * share, digits)} %"
+
+
+def count(value: float | None) -> str:
+    """Write a whole number with thousands apart."""
+    return UNKNOWN if value is None or not _known(value) else f"{round(value):,}"
+
+
+def plural(amount: float, noun: str, many: str | None = None) -> str:
+    """Write an amount with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "site"), plural(3, "site")
+    ('1 site', '3 sites')
+    """
+    return f"{count(amount)} {noun if amount == 1 else many or noun + 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """Write a time with two or three digits and the unit that suits it.
+
+    Examples
+    --------
+    >>> duration(0.0123), duration(75), duration(5000)
+    ('12 ms', '1.2 min', '1.4 h')
+    """
+    if seconds is None or not _known(seconds):
+        return UNKNOWN
+    for size, unit in _UNITS:
+        if seconds >= size:
+            amount = seconds / size
+            return f"{amount:.0f} {unit}" if amount >= 10 else f"{amount:.1f} {unit}"
+    if seconds == 0:
+        return "0 s"
+    thousandths = 1000 * seconds
+    return f"{thousandths:.0f} ms" if thousandths >= 10 else f"{thousandths:.2g} ms"
+
+
+def short(value: float | None) -> str:
+    """Write a number of unknown size with three digits."""
+    if value is None or not _known(value):
+        return UNKNOWN
+    return f"{value:.3g}".replace("-", "−") if abs(value) < 1000 else f"{value:,.0f}"
+
+
+FILTERS: Mapping[str, Any] = {
+    "number": number,
+    "rank": rank,
+    "percent": percent,
+    "count": count,
+    "duration": duration,
+    "short": short,
+}

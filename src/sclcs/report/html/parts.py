@@ -1,0 +1,165 @@
+"""What the folder of a run holds, part by part; a part that is not there is None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from sclcs.benchmark.fc_source import FCSource
+from sclcs.benchmark.ranking import Ranking
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.core.errors import InputError, NotFoundError
+from sclcs.encoder.run import EncoderRun
+from sclcs.spi.catalogue import catalogue
+from sclcs.spi.fc_store import FCStore
+from sclcs.workflow.run_config import RunConfig
+from sclcs.workflow.run_folder import RunFolder
+
+__all__ = ["RunParts", "operator_facts"]
+
+OWN_STAGE = "report"
+Part = TypeVar("Part")
+
+
+class RunParts:
+    """The parts of a run as a report needs them; each is read once, when it is asked for.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Of a run, finished or not.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    @property
+    def config(self) -> RunConfig:
+        """What was asked."""
+        return self.folder.config()
+
+    @property
+    def tasks(self) -> list[str]:
+        """What operators were ranked for."""
+        return self.folder.tasks
+
+    @property
+    def name(self) -> str:
+        """The title that the user gave, or the name of the folder."""
+        return self.config.title or self.folder.path.resolve().name
+
+    @cached_property
+    def stages(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is recorded of the stages, by name."""
+        found: Mapping[str, Mapping[str, Any]] = self.folder.state().get("stages", {})
+        return found
+
+    @property
+    def work(self) -> Mapping[str, Mapping[str, Any]]:
+        """The stages but the report's own, which cannot know how long it takes."""
+        return {name: facts for name, facts in self.stages.items() if name != OWN_STAGE}
+
+    @cached_property
+    def check(self) -> Mapping[str, Any]:
+        """What is in the cohort; empty if it was not checked yet."""
+        return _optional(self.folder.check) or {}
+
+    @cached_property
+    def plan(self) -> Mapping[str, Any]:
+        """Predicted costs; empty if there is no plan yet."""
+        return _optional(self.folder.plan) or {}
+
+    @cached_property
+    def confirmation(self) -> Mapping[str, Any]:
+        """Agreement and costs; empty if the winners were not confirmed yet."""
+        return _optional(self.folder.confirmation) or {}
+
+    @cached_property
+    def core(self) -> CoreSet | None:
+        """The core-set."""
+        return _optional(self.folder.core_set)
+
+    def ranking(self, task: str) -> Ranking | None:
+        """Return the ranking of all operators on the core-set."""
+        return _optional(lambda: self.folder.ranking(task))
+
+    def confirmed(self, task: str) -> Ranking | None:
+        """Return the ranking of the winners on the whole cohort."""
+        return _optional(lambda: self.folder.confirmed(task))
+
+    def truth(self, task: str) -> Ranking | None:
+        """Return the ranking of all operators on the whole cohort."""
+        return _optional(lambda: self.folder.truth(task))
+
+    @cached_property
+    def core_matrices(self) -> FCStore | None:
+        """Every operator on the core-set."""
+        return _optional(lambda: self.folder.core_matrices)
+
+    @cached_property
+    def top_matrices(self) -> FCStore | None:
+        """The winners on the whole cohort."""
+        return _optional(lambda: self.folder.top_matrices)
+
+    @cached_property
+    def encoder(self) -> EncoderRun | None:
+        """The training behind the core-set."""
+        return _optional(self.folder.encoder_run)
+
+    @cached_property
+    def cohort(self) -> Cohort | None:
+        """The cohort, where it still is where the run found it."""
+        try:
+            return _optional(self.folder.cohort)
+        except InputError:  # it was moved, or another one is there now
+            return None
+
+    @cached_property
+    def everybody(self) -> Cohort | FCSource | None:
+        """Whatever knows the facts of all samples: the winners' matrices, or the cohort."""
+        return self.top_matrices or self.cohort
+
+    @cached_property
+    def operator_status(self) -> pd.DataFrame | None:
+        """What became of every operator on the core-set; seconds too."""
+        return None if self.core_matrices is None else self.core_matrices.status()
+
+    @cached_property
+    def seconds_per_sample(self) -> dict[str, float]:
+        """Measured seconds per sample, by operator; empty if nothing was computed."""
+        table = self.operator_status
+        if table is None:
+            return {}
+        done = table["samples"] - table["missing"]
+        seconds = (table["seconds"] / done.where(done > 0)).dropna()
+        return {str(name): float(value) for name, value in seconds.items()}
+
+    def certificate(self, task: str) -> Mapping[str, Any] | None:
+        """Return what the core-set is expected to be worth for a task, if it was certified."""
+        if self.core is None:
+            return None
+        found = self.core.parameters.get("certificate") or []
+        return next((entry for entry in found if entry.get("task") == task), None)
+
+
+def _optional(read: Callable[[], Part | None]) -> Part | None:
+    try:
+        return read()
+    except NotFoundError:
+        return None
+
+
+def operator_facts(spi: str) -> Mapping[str, Any]:
+    """Return what the catalogue says of an operator; blanks for one it does not know."""
+    rows = _catalogue_rows()
+    return rows.get(spi, {"description": "", "family": "", "directed": None, "reference": ""})
+
+
+@cache
+def _catalogue_rows() -> Mapping[str, Mapping[str, Any]]:
+    rows: Any = catalogue().to_dict(orient="index")
+    return {str(name): row for name, row in rows.items()}

@@ -1,0 +1,100 @@
+"""The report of a two-stage run."""
+
+from __future__ import annotations
+
+import os
+
+from sclcs.report.html.formats import plural
+from sclcs.report.html.html_report import HTMLReport
+from sclcs.report.html.parts import RunParts
+from sclcs.report.html.render import render_page
+from sclcs.report.html.section import SectionPlan, build_sections
+from sclcs.report.html.sections.agreement import agreement_section
+from sclcs.report.html.sections.answer import answer_section
+from sclcs.report.html.sections.composition import composition_section
+from sclcs.report.html.sections.connectivity import connectivity_section
+from sclcs.report.html.sections.losses import losses_section
+from sclcs.report.html.sections.operator_costs import costs_section
+from sclcs.report.html.sections.operators import operators_section
+from sclcs.report.html.sections.provenance import provenance_section
+from sclcs.report.html.sections.training import training_section
+from sclcs.workflow.run_folder import RunFolder
+
+__all__ = ["run_report"]
+
+_SECTIONS = (
+    SectionPlan("answer", "Answer", "The answer", answer_section),
+    SectionPlan("ranking", "Ranking", "Ranking of all operators", operators_section),
+    SectionPlan("agreement", "Agreement", "Core-set against whole cohort", agreement_section),
+    SectionPlan("core-set", "Core-set", "Who is in the core-set", composition_section),
+    SectionPlan("training", "Training", "The training behind the core-set", training_section),
+    SectionPlan(
+        "connectivity", "Connectivity", "Mean connectivity of the winners", connectivity_section
+    ),
+    SectionPlan("costs", "Costs", "What it cost", costs_section),
+    SectionPlan("losses", "Failures", "Failures and exclusions", losses_section),
+    SectionPlan("methods", "Methods", "Methods and provenance", provenance_section),
+)
+
+
+def run_report(folder: str | os.PathLike[str] | RunFolder) -> HTMLReport:
+    """Make the report of a run, finished or not.
+
+    Parameters
+    ----------
+    folder : path-like or RunFolder
+        The folder that ``sclcs run`` filled.
+
+    Returns
+    -------
+    HTMLReport
+        One page without any reference to other files. The same folder gives the same page.
+
+    Examples
+    --------
+    ``run_report("RUN").save_as_html("report.html")``
+    """
+    home = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
+    run = RunParts(home)
+    sections = build_sections(_SECTIONS, run)
+    return render_page(run.name, _subtitle(run), _notices(run), sections)
+
+
+def _subtitle(run: RunParts) -> str:
+    parts = []
+    facts = run.check.get("cohort")
+    if facts:
+        parts.append(
+            f"{plural(facts['samples'], 'sample')} of {plural(facts['subjects'], 'subject')}"
+        )
+        parts.append(f"{facts['regions']} regions")
+    parts.append(f"{'tasks' if len(run.tasks) > 1 else 'task'} {', '.join(run.tasks)}")
+    return " · ".join(parts)
+
+
+def _notices(run: RunParts) -> list[str]:
+    """Say which stages are missing, and which stopped with a problem."""
+    home = run.folder
+    made = [
+        ("the check of the cohort", home.check_file),
+        ("the plan", home.plan_file),
+        ("the core-set", home.core_file),
+        ("the operators on the core-set", home.core_store),
+        *((f"the ranking for {task}", home.ranking_file(task)) for task in run.tasks),
+        ("the winners on the whole cohort", home.top_store),
+        *((f"the confirmation for {task}", home.confirmed_file(task)) for task in run.tasks),
+        ("the summary of agreement and costs", home.confirmation_file),
+    ]
+    missing = [words for words, path in made if not path.exists()]
+    notices = []
+    if missing:
+        notices.append(
+            f"This run is not finished. Still missing: {', '.join(missing)}. "
+            "The same `sclcs run` command continues it."
+        )
+    notices += [
+        f"Stage {name} stopped: {record['problem']}"
+        for name, record in run.work.items()
+        if record.get("problem")
+    ]
+    return notices

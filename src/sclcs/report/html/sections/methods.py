@@ -1,0 +1,152 @@
+"""A methods paragraph that can be pasted into a paper, and the literature it cites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sclcs.benchmark.ranking import Ranking
+from sclcs.report.html.citations import BOOTSTRAP, PAPER, PYSPI, full_citations
+from sclcs.report.html.formats import count, interval, number, percent, plural
+from sclcs.report.html.parts import RunParts, operator_facts
+from sclcs.report.html.sections.answer import task_answer
+from sclcs.report.html.sections.tracks import score_of
+from sclcs.selection.registry import SELECTORS
+
+__all__ = ["methods_text"]
+
+_ENTRIES = {
+    "offdiag": "off-diagonal entries",
+    "upper": "entries above the diagonal",
+    "sym_upper": "entries above the diagonal of the symmetrised matrices",
+}
+
+
+def methods_text(run: RunParts) -> tuple[str, list[str]]:
+    """Write the paragraph; only what was really done is in it.
+
+    Parameters
+    ----------
+    run : RunParts
+
+    Returns
+    -------
+    text : str
+    references : list of str
+        In the order in which the text cites them.
+    """
+    rankings = [ranking for task in run.tasks if (ranking := run.ranking(task)) is not None]
+    sentences = [_software(run, rankings), _cohort(run), _core(run)]
+    references = [PAPER]
+    if run.core is not None and run.core.method in SELECTORS:
+        references += full_citations(SELECTORS[run.core.method].reference)
+    if rankings:
+        sentences += [_operators(rankings[0]), _scoring(rankings), _second_stage(run)]
+        references += [PYSPI, *full_citations(score_of(rankings[0]).reference)]
+        if rankings[0].provenance.get("bootstrap", {}).get("draws"):
+            references.append(BOOTSTRAP)
+    for task in run.tasks:
+        sentence, reference = _winner(run, task)
+        sentences.append(sentence)
+        references += full_citations(reference)
+    return " ".join(filter(None, sentences)), list(dict.fromkeys(references))
+
+
+def _software(run: RunParts, rankings: list[Ranking]) -> str:
+    version = rankings[0].provenance.get("versions", {}).get("sclcs", "") if rankings else ""
+    return (
+        f"Functional-connectivity operators were compared in two stages with sclcs"
+        f"{' ' + version if version else ''} (Zhan et al. 2026; seed {run.config.seed})."
+    )
+
+
+def _cohort(run: RunParts) -> str:
+    facts = run.check.get("cohort")
+    if not facts:
+        return ""
+    used = int(run.check.get("samples", facts["samples"]))
+    left_out = f" ({facts['samples'] - used} left out)" if used < facts["samples"] else ""
+    tr = "" if facts.get("tr") is None else f" (TR {facts['tr']:g} s)"
+    return (
+        f"The cohort has {plural(used, 'sample')}{left_out} of "
+        f"{plural(facts['subjects'], 'subject')}, each with {facts['regions']} regions and "
+        f"{facts['timepoints']} time points{tr}."
+    )
+
+
+def _core(run: RunParts) -> str:
+    core = run.core
+    if core is None:
+        return ""
+    summary = SELECTORS[core.method].summary if core.method in SELECTORS else ""
+    share = ""
+    if run.check.get("samples"):
+        share = f" ({percent(len(core) / run.check['samples'])} of the cohort)"
+    return (
+        f"A core-set of {plural(len(core), 'sample')}{share} was chosen with the method "
+        f"'{core.method}'{_in_brackets(summary)}."
+    )
+
+
+def _in_brackets(summary: str) -> str:
+    words = summary.rstrip(".")
+    return f" ({words[0].lower()}{words[1:]})" if words else ""
+
+
+def _operators(ranking: Ranking) -> str:
+    amount = plural(len(ranking.table), "statistical pairwise interaction")
+    scored = int(ranking.table["score"].notna().sum())
+    lost = len(ranking.table) - scored
+    without = f"; {count(lost)} of them gave no score" if lost else ""
+    return (
+        f"{amount} as defined by pyspi (Cliff et al. 2023) were computed on the core-set{without}."
+    )
+
+
+def _scoring(rankings: list[Ranking]) -> str:
+    first = rankings[0]
+    score, measure = score_of(first), first.provenance.get("measure", {})
+    entries = _ENTRIES.get(measure.get("vectorize", ""), "entries")
+    similarity = str(measure.get("similarity", "spearman")).capitalize()
+    tasks = ", ".join(ranking.task for ranking in rankings)
+    noun = "task" if len(rankings) == 1 else "tasks"
+    text = (
+        f"Two samples were compared by the {similarity} correlation of the {entries} of their "
+        f"matrices, and an operator was scored, for the {noun} {tasks}, by how "
+        "much more alike samples of one class are than samples of different "
+        f"classes ({score.label}: {score.formula})."
+    )
+    bootstrap = first.provenance.get("bootstrap", {})
+    if bootstrap.get("draws"):
+        text += (
+            f" {percent(bootstrap['confidence'])} intervals of scores and ranks are percentiles "
+            f"over {count(bootstrap['draws'])} bootstrap draws of subjects (Efron & Tibshirani "
+            "1993)."
+        )
+    return text
+
+
+def _second_stage(run: RunParts) -> str:
+    confirmed = run.confirmed(run.tasks[0])
+    if confirmed is None:
+        return ""
+    return (
+        f"The {plural(len(confirmed), 'best operator')} were then computed on all samples and "
+        "ranked there again."
+    )
+
+
+def _winner(run: RunParts, task: str) -> tuple[str, str]:
+    found = task_answer(run, task)
+    if found is None or found.lines.empty:
+        return "", ""
+    best: Any = found.lines.iloc[0]
+    facts = operator_facts(str(best["spi"]))
+    where = "on the whole cohort" if found.everybody else "on the core-set (not yet confirmed)"
+    ends = interval(best["low"], best["high"])
+    source = facts["reference"].split(",")[0]
+    sentence = (
+        f"For {task}, {best['spi']} ({facts['description']}"
+        f"{'; ' + source if source else ''}) was best {where}: {score_of(found.basis).label} "
+        f"{number(best['score'])}{'' if ends == '–' else f' ({ends})'}."
+    )
+    return sentence, str(facts["reference"])

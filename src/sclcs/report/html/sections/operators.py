@@ -1,0 +1,90 @@
+"""All operators of a ranking: a dot plot of the best, and a table that can be sorted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sclcs.benchmark.ranking import Ranking
+from sclcs.report.html.parts import RunParts, operator_facts
+from sclcs.report.html.section import Content
+from sclcs.report.html.sections.tracks import rank_scale, score_of, score_scale
+
+__all__ = ["operators_section"]
+
+SHOWN = 15
+COST_STEPS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
+
+
+def operators_section(run: RunParts) -> Content | None:
+    """Make the section; None if nothing was ranked yet."""
+    found = [(task, run.ranking(task)) for task in run.tasks]
+    tasks = [_task(run, task, ranking) for task, ranking in found if ranking is not None]
+    if not tasks:
+        return None
+    return Content("operators.jinja", {"tasks": tasks})
+
+
+def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:
+    lines = ranking.groups
+    lines = lines[lines["score"].notna()].head(SHOWN)
+    score = score_of(ranking)
+    confirmed = run.confirmed(task)
+    rows = [_row(run, row, confirmed) for _, row in ranking.table.iterrows()]
+    bootstrap = ranking.provenance.get("bootstrap", {})
+    return {
+        "task": task,
+        "score": score,
+        "confidence": bootstrap.get("confidence"),
+        "draws": bootstrap.get("draws"),
+        "where": "all samples" if ranking.coreset is None else "the core-set",
+        "samples": ranking.provenance.get("samples"),
+        "subjects": ranking.provenance.get("subjects"),
+        "plot": _plot(ranking, lines),
+        "rows": rows,
+        "families": sorted({row["family"] for row in rows if row["family"]}),
+        "limits": _cost_limits([row["seconds"] for row in rows]),
+        "has_confirmed": confirmed is not None,
+        "has_costs": any(row["seconds"] is not None for row in rows),
+    }
+
+
+def _plot(ranking: Ranking, lines: pd.DataFrame) -> dict[str, Any]:
+    scores, ranks = score_scale(ranking, lines), rank_scale(lines)
+    rows = []
+    for _, row in lines.iterrows():
+        name = str(row["spi"])
+        rows.append(
+            {
+                "spi": name,
+                "also": row["also"],
+                "score": scores.track(row["score"], row["low"], row["high"], name),
+                "rank": ranks.track(row["rank"], row["rank_low"], row["rank_high"], name),
+            }
+        )
+    return {"rows": rows, "scores": scores, "ranks": ranks}
+
+
+def _row(run: RunParts, row: pd.Series, confirmed: Ranking | None) -> dict[str, Any]:
+    spi = str(row["spi"])
+    facts = operator_facts(spi)
+    again = None
+    if confirmed is not None:
+        found = confirmed.table.loc[confirmed.table["spi"] == spi, "rank"]
+        again = float(found.iloc[0]) if len(found) and np.isfinite(found.iloc[0]) else None
+    return {
+        **{name: row[name] for name in row.index},
+        "description": facts["description"],
+        "family": facts["family"],
+        "directed": facts["directed"],
+        "seconds": run.seconds_per_sample.get(spi),
+        "confirmed": again,
+    }
+
+
+def _cost_limits(seconds: list[float | None]) -> list[float]:
+    """Return the limits that keep some operators and leave some out."""
+    known = [value for value in seconds if value is not None]
+    return [step for step in COST_STEPS if known and min(known) <= step < max(known)]
