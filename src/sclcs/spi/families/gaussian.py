@@ -3,26 +3,32 @@
 With unit variances, ``je``, ``ce`` and ``mi`` are functions of the correlation alone;
 ``tlmi`` is the mutual information of the past of one region and the next value of another;
 ``xme`` (cross-map entropy) is the entropy of the future of the column region given the past
-of the row region. Where JIDT finds a covariance singular, mutual information is infinite
-and an entropy is undefined (NaN).
+of the row region. ``cce`` sums entropies of the column given its own past and the row up to the
+present, ``di`` (directed information) compares them with block entropies, and ``si``
+(stochastic interaction) is what the pair's innovations share. Where JIDT finds a covariance
+singular, mutual information is infinite and an entropy is undefined (NaN).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from math import log, pi
 from types import MappingProxyType
 
 import numpy as np
 
 from sclcs.spi.context import Array, FamilyContext
+from sclcs.spi.families._causal_gaussian import (
+    ENTROPY_OF_UNIT_VARIANCE,
+    causal_entropies,
+    stochastic_interaction,
+)
 from sclcs.spi.families._jit import kernel
 from sclcs.spi.families._small_linalg import SMALLEST_PIVOT, append_if_independent
 
 __all__ = ["MEMBERS", "GaussianInformation", "compute"]
 
-ENTROPY_OF_UNIT_VARIANCE = 0.5 * (1.0 + log(2.0 * pi))
+LONGEST_HISTORY = 5
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,9 @@ class GaussianInformation:
 
     Parameters
     ----------
-    quantity : {"joint", "conditional", "mutual", "lagged", "crossmap"}
-        What is measured.
+    quantity : str
+        What is measured: "joint", "conditional", "mutual", "lagged", "crossmap",
+        "conditioned", "directed" or "interaction".
     start : int
         Cross-map only: first time point of the future.
     n_lags : int
@@ -53,6 +60,9 @@ MEMBERS: Mapping[str, GaussianInformation] = MappingProxyType(
         "tlmi_gaussian": GaussianInformation("lagged"),
         "xme_gaussian_k1": GaussianInformation("crossmap", start=1, n_lags=1),
         "xme_gaussian_k10": GaussianInformation("crossmap", start=10, n_lags=9),
+        "cce_gaussian": GaussianInformation("conditioned"),
+        "di_gaussian": GaussianInformation("directed"),
+        "si_gaussian_k-1": GaussianInformation("interaction"),
     }
 )
 
@@ -77,16 +87,28 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     result = {name: np.empty((n_samples, n_regions, n_regions)) for name in members}
     for sample in range(n_samples):
         x = signals[sample]
-        unexplained = _unexplained_variance(x)
+        found = _by_quantity(x, {MEMBERS[name].quantity for name in members}, context)
         for name, out in result.items():
             member = MEMBERS[name]
             if member.quantity == "crossmap":
                 _crossmap(x, member, context.memory_bytes, out[sample])
-            elif member.quantity == "lagged":
-                out[sample] = _lagged_information(x)
             else:
-                out[sample] = FROM_UNEXPLAINED[member.quantity](unexplained)
+                out[sample] = found[member.quantity]
     return result
+
+
+def _by_quantity(x: Array, wanted: set[str], context: FamilyContext) -> dict[str, Array]:
+    """Return all quantities but the cross-map, by their names."""
+    unexplained = _unexplained_variance(x)
+    found = {name: FROM_UNEXPLAINED[name](unexplained) for name in FROM_UNEXPLAINED}
+    if "lagged" in wanted:
+        found["lagged"] = _lagged_information(x)
+    if wanted & {"conditioned", "directed"}:
+        conditioned, blocks = causal_entropies(x, LONGEST_HISTORY, context.memory_bytes)
+        found |= {"conditioned": conditioned, "directed": blocks - conditioned}
+    if "interaction" in wanted:
+        found["interaction"] = stochastic_interaction(x, context.memory_bytes)
+    return found
 
 
 def _unexplained_variance(x: Array) -> Array:
