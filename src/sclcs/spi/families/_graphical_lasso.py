@@ -21,6 +21,8 @@ between such updates (the three corrections they owe each other are done by hand
 matrices are padded to a multiple of four so that the vector loops have no remainder.
 """
 
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 from __future__ import annotations
 
 import numpy as np
@@ -30,40 +32,50 @@ from sclcs.spi.context import Array
 from sclcs.spi.families._jit import reducing_kernel
 from sclcs.spi.families._vector import add_four_rows, dot, factorise
 
-__all__ = ["START_SCALE", "graphical_lasso"]
+__all__ = ["MOST_ITERATIONS", "START_SCALE", "graphical_lasso"]
 
 START_SCALE = 0.95
-_PENALTY = 0.01
+PENALTY = 0.01
+MOST_ITERATIONS = 100
 _TOLERANCE = 1e-4
-_MOST_ITERATIONS = 100
 _TINY = 1000 * np.finfo(np.float64).eps
+_FEWEST_SWEEPS = 20  # scikit-learn never cuts a lasso shorter
 _BLOCK = 4
 
 
-def graphical_lasso(empirical: Array, start_precision: Array) -> tuple[Array, Array]:
-    """Fit the l1-penalised precision matrix with penalty 0.01 off the diagonal.
+def graphical_lasso(
+    empirical: Array,
+    start: tuple[Array, Array],
+    penalty: float = PENALTY,
+    most_iterations: int = MOST_ITERATIONS,
+) -> tuple[Array, Array] | None:
+    """Fit the l1-penalised precision matrix, with no penalty on the diagonal.
 
     Parameters
     ----------
     empirical : array, shape (region, region)
         Empirical covariance.
-    start_precision : array, shape (region, region)
-        Inverse of the empirical covariance with its off-diagonal entries times `START_SCALE`.
+    start : tuple of two arrays, shape (region, region)
+        A covariance to start from (its off-diagonal entries are multiplied by `START_SCALE`, its
+        diagonal is replaced by that of `empirical`) and the inverse of what that gives.
+    penalty : float
+        Weight of the absolute off-diagonal entries of the precision.
+    most_iterations : int
+        Limit of the sweeps over regions, and (but at least 20) of those inside each lasso.
 
     Returns
     -------
     covariance, precision : array, shape (region, region)
-        NaN if the iteration breaks down (scikit-learn raises there).
+        None if the iteration breaks down (scikit-learn raises there).
     """
     n_regions = empirical.shape[0]
-    target, precision = _padded(empirical), _padded(start_precision)
-    covariance = START_SCALE * target
+    target, precision = _padded(empirical), _padded(start[1])
+    covariance = START_SCALE * _padded(start[0])
     np.fill_diagonal(covariance, 1.0)  # of the padding, which no step ever touches
     inside = np.arange(n_regions)
     covariance[inside, inside] = np.diagonal(empirical)
-    if not _fit(target, covariance, precision, n_regions):
-        covariance[:] = np.nan
-        precision[:] = np.nan
+    if not _fit(target, covariance, precision, n_regions, penalty, most_iterations):
+        return None
     return covariance[:n_regions, :n_regions], precision[:n_regions, :n_regions]
 
 
@@ -74,12 +86,19 @@ def _padded(matrix: Array) -> Array:
 
 
 @reducing_kernel
-def _fit(empirical: Array, covariance: Array, precision: Array, n_regions: int) -> bool:
+def _fit(
+    empirical: Array,
+    covariance: Array,
+    precision: Array,
+    n_regions: int,
+    penalty: float,
+    most_iterations: int,
+) -> bool:
     """Refine covariance and precision in place; tell whether that went well."""
     n = empirical.shape[0]
     coefficients, product = np.empty(n), np.empty(n)
     active = np.empty(n, dtype=np.bool_)
-    for iteration in range(_MOST_ITERATIONS):
+    for iteration in range(most_iterations):
         for region in range(n_regions):
             scale = -1.0 / (precision[region, region] + _TINY)
             for j in range(n):
@@ -87,9 +106,11 @@ def _fit(empirical: Array, covariance: Array, precision: Array, n_regions: int) 
                 active[j] = j < n_regions
             coefficients[region] = 0.0
             active[region] = False
-            _solve_lasso(covariance, empirical[region], region, coefficients, product, active)
+            limits = (penalty, max(most_iterations, _FEWEST_SWEEPS))
+            row = empirical[region]
+            _solve_lasso(covariance, row, region, limits, coefficients, product, active)
             _update(covariance, precision, region, coefficients, product)
-        gap = _duality_gap(empirical, precision, n_regions)
+        gap = _duality_gap(empirical, precision, n_regions, penalty)
         if not np.isfinite(gap):
             return False
         if abs(gap) < _TOLERANCE:
@@ -112,21 +133,22 @@ def _update(
 
 
 @reducing_kernel
-def _duality_gap(empirical: Array, precision: Array, n_regions: int) -> float:
+def _duality_gap(empirical: Array, precision: Array, n_regions: int, penalty: float) -> float:
     gap = -float(n_regions)
     for i in range(n_regions):
         gap += dot(empirical[i], precision[i])
         for j in range(n_regions):
             if i != j:
-                gap += _PENALTY * abs(precision[i, j])
+                gap += penalty * abs(precision[i, j])
     return gap
 
 
 @reducing_kernel
-def _solve_lasso(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+def _solve_lasso(
     quadratic: Array,
     linear: Array,
     excluded: int,
+    limits: tuple[float, int],
     coefficients: Array,
     product: Array,
     active: NDArray[np.bool_],
@@ -136,6 +158,7 @@ def _solve_lasso(  # noqa: PLR0917 - compiled functions have no keyword-only arg
     Vectors have one entry per region; that of the region itself (`excluded`) is zero in
     `coefficients` and meaningless elsewhere, so no row has to be cut out of the matrix.
     """
+    penalty, most_iterations = limits
     n = linear.size
     product[:] = 0.0
     for j in range(0, n, _BLOCK):
@@ -143,24 +166,25 @@ def _solve_lasso(  # noqa: PLR0917 - compiled functions have no keyword-only arg
         add_four_rows(product, quadratic, j, b[0], b[1], b[2], b[3])
     scale = dot(linear, linear) - linear[excluded] ** 2
     target = _TOLERANCE * scale
-    gap, steepest = _lasso_gap(linear, excluded, scale, coefficients, product)
+    gap, steepest = _lasso_gap(linear, excluded, scale, penalty, coefficients, product)
     if 0.0 <= gap <= target:
         return
-    _screen(quadratic, linear, gap, steepest, coefficients, product, active)
-    for sweep in range(_MOST_ITERATIONS):
-        largest, largest_step = _sweep(quadratic, linear, coefficients, product, active)
+    _screen(quadratic, linear, penalty, gap, steepest, coefficients, product, active)
+    for sweep in range(most_iterations):
+        largest, largest_step = _sweep(quadratic, linear, penalty, coefficients, product, active)
         settled = largest == 0.0 or largest_step / largest <= _TOLERANCE
-        if settled or sweep == _MOST_ITERATIONS - 1:
-            gap, steepest = _lasso_gap(linear, excluded, scale, coefficients, product)
+        if settled or sweep == most_iterations - 1:
+            gap, steepest = _lasso_gap(linear, excluded, scale, penalty, coefficients, product)
             if gap <= target:
                 return
-            _screen(quadratic, linear, gap, steepest, coefficients, product, active)
+            _screen(quadratic, linear, penalty, gap, steepest, coefficients, product, active)
 
 
 @reducing_kernel
 def _sweep(
     quadratic: Array,
     linear: Array,
+    penalty: float,
     coefficients: Array,
     product: Array,
     active: NDArray[np.bool_],
@@ -170,13 +194,13 @@ def _sweep(
     for j in range(0, linear.size, _BLOCK):
         q0, q1, q2 = quadratic[j], quadratic[j + 1], quadratic[j + 2]
         pull = linear[j] - product[j]
-        s0 = _step(quadratic, coefficients, active, j, pull)
+        s0 = _step(quadratic, penalty, coefficients, active, j, pull)
         pull = linear[j + 1] - product[j + 1] - s0 * q0[j + 1]
-        s1 = _step(quadratic, coefficients, active, j + 1, pull)
+        s1 = _step(quadratic, penalty, coefficients, active, j + 1, pull)
         pull = linear[j + 2] - product[j + 2] - s0 * q0[j + 2] - s1 * q1[j + 2]
-        s2 = _step(quadratic, coefficients, active, j + 2, pull)
+        s2 = _step(quadratic, penalty, coefficients, active, j + 2, pull)
         pull = linear[j + 3] - product[j + 3] - s0 * q0[j + 3] - s1 * q1[j + 3] - s2 * q2[j + 3]
-        s3 = _step(quadratic, coefficients, active, j + 3, pull)
+        s3 = _step(quadratic, penalty, coefficients, active, j + 3, pull)
         add_four_rows(product, quadratic, j, s0, s1, s2, s3)
         largest_step = max(largest_step, abs(s0), abs(s1), abs(s2), abs(s3))
     for j in range(linear.size):
@@ -186,7 +210,12 @@ def _sweep(
 
 @reducing_kernel
 def _step(
-    quadratic: Array, coefficients: Array, active: NDArray[np.bool_], j: int, pull: float
+    quadratic: Array,
+    penalty: float,
+    coefficients: Array,
+    active: NDArray[np.bool_],
+    j: int,
+    pull: float,
 ) -> float:
     """Move one coefficient to its optimum given the others; return the change."""
     if not active[j]:
@@ -196,8 +225,8 @@ def _step(
     inverse = 1.0 / quadratic[j, j]
     old = coefficients[j]
     pull += old * quadratic[j, j]
-    clipped = pull if pull > -_PENALTY else -_PENALTY  # noqa: FURB136
-    clipped = clipped if clipped < _PENALTY else _PENALTY  # noqa: FURB136
+    clipped = pull if pull > -penalty else -penalty  # noqa: FURB136
+    clipped = clipped if clipped < penalty else penalty  # noqa: FURB136
     step: float = (pull - clipped) * inverse - old
     coefficients[j] = old + step
     return step
@@ -205,7 +234,12 @@ def _step(
 
 @reducing_kernel
 def _lasso_gap(
-    linear: Array, excluded: int, scale: float, coefficients: Array, product: Array
+    linear: Array,
+    excluded: int,
+    scale: float,
+    penalty: float,
+    coefficients: Array,
+    product: Array,
 ) -> tuple[float, float]:
     """Return the duality gap and the largest abs(gradient).
 
@@ -221,16 +255,17 @@ def _lasso_gap(
     size = 0.0
     for j in range(linear.size):
         size += abs(coefficients[j])
-    shrink = _PENALTY / steepest if steepest > _PENALTY else 1.0
-    primal = 0.5 * residual + _PENALTY * size
+    shrink = penalty / steepest if steepest > penalty else 1.0
+    primal = 0.5 * residual + penalty * size
     dual = shrink * (scale - fit) - 0.5 * shrink * shrink * residual
     return primal - dual, steepest
 
 
 @reducing_kernel
-def _screen(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+def _screen(
     quadratic: Array,
     linear: Array,
+    penalty: float,
     gap: float,
     steepest: float,
     coefficients: Array,
@@ -239,8 +274,8 @@ def _screen(  # noqa: PLR0917 - compiled functions have no keyword-only argument
 ) -> None:
     """Set coefficients that the duality gap proves to be zero to zero, for good."""
     n = linear.size
-    bound = max(_PENALTY, steepest)
-    squared_radius = 2.0 * abs(gap) * (bound / _PENALTY) ** 2
+    bound = max(penalty, steepest)
+    squared_radius = 2.0 * abs(gap) * (bound / penalty) ** 2
     n_removed = 0
     for j in range(n):
         slack = bound - abs(linear[j] - product[j])  # never negative: bound is the largest

@@ -62,12 +62,17 @@ def tapers(n_times: int) -> Array:
     return kept
 
 
-def spectra(signals: Array) -> Spectra:
-    """Transform one sample of signals, shape (region, time)."""
+def spectra(signals: Array, *, with_nyquist: bool = False) -> Spectra:
+    """Transform one sample of signals, shape (region, time).
+
+    The measures end below the Nyquist frequency; a factorisation of the spectrum
+    (`with_nyquist`) needs the whole circle of frequencies.
+    """
     n_times = signals.shape[-1]
     length = smooth_length(n_times)
+    n_bins = length // 2 + 1 if with_nyquist else (length + 1) // 2
     tapered = signals[:, np.newaxis, :] * tapers(n_times)
-    transform = np.fft.rfft(tapered, n=length, axis=-1)[..., : (length + 1) // 2]
+    transform = np.fft.rfft(tapered, n=length, axis=-1)[..., :n_bins]
     return Spectra(
         np.ascontiguousarray(transform.real, dtype=np.float64),
         np.ascontiguousarray(transform.imag, dtype=np.float64),

