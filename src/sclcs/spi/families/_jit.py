@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 from numba import njit
 
-__all__ = ["kernel", "reducing_kernel"]
+__all__ = ["fused_kernel", "kernel", "reducing_kernel"]
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
@@ -31,4 +31,14 @@ def reducing_kernel(function: _Function) -> _Function:
     compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})(
         function
     )
+    return cast("_Function", compiled)
+
+
+def fused_kernel(function: _Function) -> _Function:
+    """Compile a loop in which a product and a sum may be rounded once, in their given order.
+
+    For arithmetic that depends on the order of its operations (splitting an exponent off a
+    number, say), where re-association would be wrong.
+    """
+    compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
     return cast("_Function", compiled)
