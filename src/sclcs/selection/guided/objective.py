@@ -106,11 +106,15 @@ def operator_weights(families: Sequence[str], left_out: Flags | None = None) -> 
     return np.asarray(raw / raw.sum())
 
 
-def core_scores(panel: Panel, rows: Integers) -> Floats | None:
-    """Return the panel's scores (task, operator) on some candidates; None if there are none."""
+def core_scores(panel: Panel, rows: Integers, weights: Floats | None = None) -> Floats | None:
+    """Return the panel's scores (task, operator) on some candidates; None if there are none.
+
+    Weights, if given, have a mean of one: how often each candidate counts.
+    """
     picked = np.ascontiguousarray(panel.similarity[np.ix_(rows, rows)])
     classes, blocks = panel.classes[:, rows], panel.blocks[:, rows]
-    sums, counts, _ = core_sums(picked, classes, blocks, np.arange(len(rows)))
+    weighed = np.ones(len(rows)) if weights is None else weights
+    sums, counts, _ = core_sums(picked, classes, blocks, np.arange(len(rows)), weighed)
     scores = np.empty((len(classes), picked.shape[2]))
     return scores if scores_of(sums, counts, scores) else None
 
