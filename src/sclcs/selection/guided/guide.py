@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.progress import track
-from sclcs.core.seeds import child_seed
 from sclcs.selection.guided.certificate import (
     Certificate,
     certify,
     kin,
     leave_groups_out,
 )
+from sclcs.selection.guided.designs import Designs
 from sclcs.selection.guided.objective import (
     Objective,
     core_scores,
     make_objective,
     operator_weights,
 )
-from sclcs.selection.guided.panel import Panel
+from sclcs.selection.guided.panel import Panel, unseen_families
 from sclcs.selection.guided.search import Constraints, Found, Units, make_units, search
-from sclcs.selection.registry import find_selector
+from sclcs.selection.guided.weights import fit_weights
 
 __all__ = ["DISTRUSTS", "Guide", "Guided", "Settings"]
 
@@ -57,6 +57,8 @@ class Settings:
     distrust : float, optional
         See :class:`~sclcs.selection.guided.objective.Objective`. By default the best of
         :data:`DISTRUSTS` on left-out families, or no guidance where none is needed.
+    weights : bool
+        Whether the chosen samples are weighted too.
     k : int
         Cut-off of nDCG in the certificate.
     confidence : float
@@ -68,6 +70,7 @@ class Settings:
     restarts: int = 2
     proposals: int = 20_000
     distrust: float | None = None
+    weights: bool = False
     k: int = 10
     confidence: float = 0.9
 
@@ -92,6 +95,11 @@ class Guided:
     found: Found
     certificates: list[Certificate]
     distrust: float | None
+
+    @property
+    def weights(self) -> Floats | None:
+        """Weight of each row; None if all count the same."""
+        return self.found.weights
 
     @property
     def expected(self) -> float:
@@ -125,8 +133,10 @@ class Guide:
 
     def __init__(self, cohort: Cohort, panel: Panel, settings: Settings, seed: int) -> None:
         self.cohort, self.panel, self.settings, self.seed = cohort, panel, settings, seed
-        self.units: Units = make_units(cohort, panel.rows, settings.constraints)
-        self._candidates = cohort.take(panel.rows) if len(panel.rows) < len(cohort) else cohort
+        constraints = settings.constraints
+        self.units: Units = make_units(cohort, panel.rows, constraints)
+        candidates = cohort.take(panel.rows) if len(panel.rows) < len(cohort) else cohort
+        self.designs = Designs(candidates, self.units, constraints, settings.windows, seed)
 
     def choose(self, size: int, *, certified: bool = True) -> Guided:
         """Choose a core-set.
@@ -143,7 +153,7 @@ class Guide:
         -------
         Guided
         """
-        starts = [self.design(size, number) for number in range(self.settings.restarts)]
+        starts = [self.designs.draw(size, number) for number in range(self.settings.restarts)]
         scored = self._scatter(size)
         given = self.settings.distrust
         if not scored or not any(core_scores(self.panel, rows) is not None for rows in starts):
@@ -190,7 +200,7 @@ class Guide:
         certificates: list[Certificate] = []
         if certified:
             certificates = self._certify(
-                scored, lambda left_out: self._search(starts, scored, distrust, left_out).rows
+                scored, lambda left_out: self._search(starts, scored, distrust, left_out)
             )
         return Guided(self.panel.rows[found.rows], found, certificates, distrust)
 
@@ -206,64 +216,24 @@ class Guide:
         return self._certify_candidates(places, self._scatter(len(rows)))
 
     def _certify_candidates(self, rows: Integers, scored: Sequence[Floats]) -> list[Certificate]:
-        return self._certify(scored, lambda _left_out: rows)
+        found = Found(rows, float("inf"), float("inf"), 0)
+        return self._certify(scored, lambda _left_out: found)
 
     def _certify(
-        self, scored: Sequence[Floats], choose: Callable[[NDArray[np.bool_]], Integers]
+        self, scored: Sequence[Floats], choose: Callable[[NDArray[np.bool_]], Found]
     ) -> list[Certificate]:
         settings = self.settings
         left_out = leave_groups_out(self.panel, kin(self.panel, scored), choose)
-        return certify(left_out, k=settings.k, confidence=settings.confidence, seed=self.seed)
-
-    def design(self, size: int, number: int) -> Integers:
-        """Return a stratified core-set (candidates) to start from."""
-        if size > len(self._candidates):
-            raise InputError(
-                f"{size} samples are wanted, but the memory for the panel allows "
-                f"{len(self._candidates)} candidates; raise memory_gb or lower the ratio."
-            )
-        seed = child_seed(self.seed, "guided", "design", number)
-        constraints = self.settings.constraints
-        if constraints.whole_subjects:
-            return self._whole_subjects(size, seed)
-        for windows in dict.fromkeys((self.settings.windows, 1)):
-            rows = np.sort(self._stratified(size, seed, windows))
-            if len(np.unique(self.units.subjects[rows])) >= constraints.min_subjects:
-                return rows
-        raise InputError(
-            f"At least {constraints.min_subjects} subjects are wanted, but a core-set of {size} "
-            f"samples has {len(np.unique(self.units.subjects[rows]))}; lower min_subjects or raise "
-            "the ratio."
+        return certify(
+            left_out,
+            k=settings.k,
+            sizes=unseen_families(self.panel),
+            confidence=settings.confidence,
+            seed=self.seed,
         )
 
-    def _stratified(self, size: int, seed: int, windows: int) -> Integers:
-        strata = list(self.settings.constraints.strata)
-        options: dict[str, Any] = {"strata": strata} if strata else {}
-        method = find_selector("stratified" if strata else "pairs")
-        return method.choose(self._candidates, size, seed, windows=windows, **options).rows
-
-    def _whole_subjects(self, size: int, seed: int) -> Integers:
-        """Take whole subjects, stratified, as long as they fit."""
-        most = int((self.units.members >= 0).sum(axis=1).max())
-        order = self._stratified(len(self._candidates), seed, most)
-        taken: list[Integers] = []
-        room = size
-        for unit in dict.fromkeys(self._unit_of(order).tolist()):
-            rows = self.units.rows(np.array([unit]))
-            if len(rows) <= room:
-                taken.append(rows)
-                room -= len(rows)
-        if not taken:
-            raise InputError(
-                f"A core-set of {size} samples has no room for a whole subject; raise the ratio."
-            )
-        return np.sort(np.concatenate(taken))
-
-    def _unit_of(self, rows: Integers) -> Integers:
-        return np.array([self.units.of_rows(np.array([row]))[0] for row in rows])
-
     def _scatter(self, size: int) -> list[Floats]:
-        designs = (self.design(size, 1000 + number) for number in range(NOISE_DRAWS))
+        designs = (self.designs.draw(size, 1000 + number) for number in range(NOISE_DRAWS))
         scored = (core_scores(self.panel, rows) for rows in designs)
         return [scores for scores in scored if scores is not None]
 
@@ -275,12 +245,16 @@ class Guide:
         left_out: NDArray[np.bool_] | None,
     ) -> Found:
         settings = self.settings
-        return search(
+        objective = make_objective(self.panel, scored, distrust, left_out)
+        found = search(
             self.panel,
-            make_objective(self.panel, scored, distrust, left_out),
+            objective,
             self.units,
             starts,
             min_subjects=settings.constraints.min_subjects,
             proposals=settings.proposals,
             seed=self.seed,
         )
+        if not settings.weights or not np.isfinite(found.value):
+            return found
+        return replace(found, **fit_weights(self.panel, objective, found.rows, seed=self.seed))

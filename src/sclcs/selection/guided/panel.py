@@ -23,12 +23,13 @@ from sclcs.core.seeds import generator
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Panel", "make_panel"]
+__all__ = ["Panel", "make_panel", "unseen_families"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEWEST_OPERATORS = 4  # a line through fewer scores says nothing about others
+FEWEST_UNSEEN = 25
 SCORE = "cohen_d"
 
 
@@ -224,6 +225,19 @@ def _families(operators: Sequence[str]) -> list[str]:
 
     families = catalogue()["family"]
     return [str(families[name]) for name in operators]
+
+
+def unseen_families(panel: Panel) -> list[int]:
+    """Return the sizes of the families of the fast set that the panel has no operator of.
+
+    If they are too few to be worth a ranking, those of all families.
+    """
+    from sclcs.spi import catalogue
+
+    table = catalogue()
+    sizes = table[table["paper_fast"]]["family"].value_counts()
+    unseen = sizes[~sizes.index.isin(panel.families)]
+    return [int(size) for size in (unseen if unseen.sum() >= FEWEST_UNSEEN else sizes)]
 
 
 def _candidates(cohort: Cohort, n_operators: int, memory_gb: float, seed: int) -> Integers:

@@ -106,7 +106,9 @@ def swap_search(  # noqa: PLR0917
     swaps : int
     """
     state = _begin(similarity, classes, blocks, cells, chosen)
-    began = best = _value(state.sums, state.counts, goal)
+    sums, counts = state.sums.copy(), state.counts.copy()
+    scores = np.empty((sums.shape[0], sums.shape[2]))
+    began = best = _value(sums, counts, goal, scores)
     swaps, idle = 0, 0
     for step in range(chances.shape[0]):
         idle += 1
@@ -116,11 +118,10 @@ def swap_search(  # noqa: PLR0917
         unit = _partner(cells, chosen[place], chances[step, 1])
         if state.inside[unit]:
             continue
-        leaving = _samples(cells.members, chosen[place : place + 1])
-        entering = _samples(cells.members, np.array([unit]))
-        sums, counts = state.sums.copy(), state.counts.copy()
+        leaving, entering = _unit(cells.members, chosen[place]), _unit(cells.members, unit)
+        sums[:], counts[:] = state.sums, state.counts
         swap(state.pairs, leaving, entering, sums, counts)
-        value = _value(sums, counts, goal)
+        value = _value(sums, counts, goal, scores)
         if value >= best or _too_few(state.held, cells.subjects, leaving, entering, min_subjects):
             continue
         best, idle, swaps = value, 0, swaps + 1
@@ -149,8 +150,7 @@ def _begin(
 @njit(nogil=True, cache=True)
 def _exchange(state: State, cells: Cells, place: int, unit: int) -> None:
     """Put a unit in the place of a chosen one."""
-    leaving = _samples(cells.members, state.chosen[place : place + 1])
-    entering = _samples(cells.members, np.array([unit]))
+    leaving, entering = _unit(cells.members, state.chosen[place]), _unit(cells.members, unit)
     state.inside[state.chosen[place]], state.inside[unit] = False, True
     state.chosen[place] = unit
     _hold(state.held, cells.subjects, leaving, -1)
@@ -162,8 +162,7 @@ def _exchange(state: State, cells: Cells, place: int, unit: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _value(sums: Floats, counts: Floats, goal: Goal) -> float:
-    scores = np.empty((sums.shape[0], sums.shape[2]))
+def _value(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float:
     if not scores_of(sums, counts, scores):
         return np.inf
     return misfit(scores, goal)
@@ -176,6 +175,15 @@ def _partner(cells: Cells, unit: int, chance: float) -> int:
     size = cells.cell_starts[cells.cell_of[unit] + 1] - first
     partner: int = cells.cells[first + int(chance * size)]
     return partner
+
+
+@njit(nogil=True, cache=True)
+def _unit(members: Integers, unit: int) -> Integers:
+    """Return the candidates of one unit, without a copy: there are thousands of proposals."""
+    size = members.shape[1]
+    while members[unit, size - 1] < 0:
+        size -= 1
+    return members[unit, :size]
 
 
 @njit(nogil=True, cache=True)
