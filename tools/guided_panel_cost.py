@@ -23,7 +23,7 @@ from sclcs.cohort.simulation import simulate_cohort
 from sclcs.spi import compute, resolve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-from bench_spi import simulate  # noqa: E402
+from bench_spi import simulate
 
 
 def main() -> None:

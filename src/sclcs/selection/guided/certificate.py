@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark.consistency import gains, ndcg
+from sclcs.core.progress import track
 from sclcs.core.seeds import generator
 from sclcs.selection.guided.objective import core_scores, fit_line, operator_weights
 from sclcs.selection.guided.panel import Panel
@@ -163,7 +164,7 @@ def leave_groups_out(
     """
     names = np.asarray(groups, dtype=object)
     implied = np.full_like(panel.full, np.nan)
-    for name in sorted(set(groups)):
+    for name in track(sorted(set(groups)), "leaving families out"):
         out = np.asarray(names == name, dtype=np.bool_)
         found = choose(out)
         scores = core_scores(panel, found.rows, found.weights)

@@ -45,7 +45,7 @@ class Goal(NamedTuple):
     full: Floats
     weights: Floats
     noise: Floats
-    distrust: float
+    distrust: Floats
 
 
 SUMS = 4  # similarities and squares of within pairs, then of between pairs
@@ -187,7 +187,7 @@ def misfit(scores: Floats, goal: Goal) -> float:
             var_full += weights[p] * truth * truth
             product += weights[p] * core * truth
         slope = product / var_full
-        unseen = goal.noise[task] + goal.distrust * (slope - 1.0) ** 2 * var_full
+        unseen = goal.noise[task] + goal.distrust[task] * (slope - 1.0) ** 2 * var_full
         total += 1.0 - slope * np.sqrt(var_full) / np.sqrt(var_core + unseen)
     average: float = total / scores.shape[0]
     return average

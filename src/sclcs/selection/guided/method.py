@@ -18,23 +18,15 @@ from sclcs.selection.sample_order import id_order
 
 __all__ = ["CURVE_RATIOS", "DEFAULT_PANEL", "GUIDED", "PARAMETERS", "PARAMETER_HELP", "make_guide"]
 
-#: Twelve operators of nine families; 3.8 % of the fast set's CPU time on ABIDE.
-DEFAULT_PANEL = (
-    "panel",
-    "kendalltau",
-    "mi_gaussian",
-    "tlmi_gaussian",
-    "bary-sq_euclidean_max",
-    "pdist_chebyshev",
-    "psi_wavelet_max_fs-1_fmin-0_fmax-0-5_max",
-)
+#: Operators that guide unless others are asked for: the catalogue's set of this name.
+DEFAULT_PANEL = "panel"
 #: Sizes that are tried for a target.
 CURVE_RATIOS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
 USUAL_STRATA = ("site", "diagnosis")
 
 PARAMETERS: dict[str, Any] = {
     "task": "subject",
-    "panel": list(DEFAULT_PANEL),
+    "panel": DEFAULT_PANEL,
     "fc": None,
     "target_ndcg": None,
     "strata": None,
@@ -61,7 +53,7 @@ PARAMETER_HELP = {
     "windows": "samples per subject to start from; 2 for fingerprinting, else 1",
     "restarts": "searches from different designs, of which the best is kept",
     "proposals": "swaps proposed per search",
-    "distrust": "how little a changed slope is trusted; by default decided on left-out families",
+    "distrust": "how little a changed slope is trusted; by default 0.1, or 3 for strong effects",
     "weights": "whether the chosen samples get weights, which later scoring uses",
     "k": "cut-off of nDCG in the certificate",
     "confidence": "nominal coverage of the certificate's intervals",

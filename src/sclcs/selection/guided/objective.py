@@ -45,14 +45,14 @@ class Objective:
         How much each operator counts; their sum is one.
     noise : array, shape (task,)
         Variance about the line on core-sets that were only stratified.
-    distrust : float
+    distrust : float or array, shape (task,)
         How badly a slope other than one carries over to unseen operators.
     """
 
     full: Floats
     weights: Floats
     noise: Floats
-    distrust: float
+    distrust: float | Floats
 
     def value(self, scores: Floats) -> float:
         """Return the objective of scores (task, operator); lower is better."""
@@ -60,7 +60,8 @@ class Objective:
 
     def for_kernel(self) -> Goal:
         """Return the same as the compiled search takes it."""
-        return Goal(self.full, self.weights, self.noise, float(self.distrust))
+        distrust = np.array(np.broadcast_to(self.distrust, len(self.full)), dtype=np.float64)
+        return Goal(self.full, self.weights, self.noise, distrust)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def core_scores(panel: Panel, rows: Integers, weights: Floats | None = None) -> 
 
 
 def make_objective(
-    panel: Panel, scored: Sequence[Floats], distrust: float, left_out: Flags | None = None
+    panel: Panel, scored: Sequence[Floats], distrust: float | Floats, left_out: Flags | None = None
 ) -> Objective:
     """Measure the scatter of unguided core-sets.
 
@@ -129,7 +130,7 @@ def make_objective(
     panel : Panel
     scored : sequence of arrays, shape (task, operator)
         The panel's scores on core-sets that were only stratified.
-    distrust : float
+    distrust : float or array, shape (task,)
     left_out : array of bool, optional
         Operators that must not guide.
 
