@@ -1,10 +1,12 @@
-"""Run the study of guided core-sets on the ABIDE cohort, or on a simulated one.
+"""Run the study of guided core-sets on one cohort.
 
-    python tools/guided_study.py /work/shared/data/abide_dos160_dmn33.npz --out results/guided \
-        --name abide --cache /tmp/guided/fc.npy --ratios 0.02 0.05
-    python tools/guided_study.py simulated --out results/guided --name simulated
+    python tools/guided_study.py abide --archive ../shared/data/abide_dos160_dmn33.npz \
+        --out /tmp/guided/study --cache /tmp/guided/abide.npy --ratios 0.02 0.05
+    python tools/guided_study.py simulated --out /tmp/guided/study --seeds 2
 
-The matrices of the fast set are computed once and kept in the cache (float32).
+The matrices of the fast set are computed once and kept in the cache (float32). Methods that
+train find their trainings in $SCLCS_CACHE, by the cohort, their settings and the seed. Rules are
+variants of guided: ``--rule weighted weights=true`` or ``--rule simulated distrust=0.1``.
 """
 
 from __future__ import annotations
@@ -13,81 +15,81 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
+from guided_cohorts import NAMES, matrices, open_cohort
 
-from sclcs.benchmark.fc_source import ArraySource
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.cohort.simulation import simulate_cohort
-from sclcs.core.progress import show_progress, track
+from sclcs.core.progress import show_progress
 from sclcs.experiments.guided_study import Plan, guided_study, summarise
-from sclcs.spi import compute, resolve
-
-BLOCK = 128
 
 
 def main() -> None:
     """Run and write CSV, summary and the command's facts."""
     options = arguments()
-    cohort = open_cohort(options.cohort)
-    plan = Plan(
-        tuple(options.tasks), tuple(options.ratios), options.splits, options.seeds, options.first
-    )
-    began = time.time()
+    plan = make_plan(options)
+    began = time.time(), time.process_time()
+    out = options.out / f"{options.name or options.cohort}.csv"
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows: list[dict[str, Any]] = []
     with show_progress():
+        cohort = open_cohort(options.cohort, options.archive)
         fc = matrices(cohort, options.cache)
-        rows = []
-        out = options.out / f"{options.name}.csv"
-        options.out.mkdir(parents=True, exist_ok=True)
         for row in guided_study(cohort, fc, plan):
             rows.append(row)
-            if row["method"] == "guided":  # a killed run keeps what it has
+            if row["method"] in plan.rules or not len(rows) % 100:  # a killed run keeps these
                 pd.DataFrame(rows).to_csv(out, index=False, float_format="%.5g")
+    pd.DataFrame(rows).to_csv(out, index=False, float_format="%.5g")
     facts = {"cohort": options.cohort, "samples": len(cohort), "operators": len(fc.operators)}
-    facts |= {"wall_seconds": round(time.time() - began), "plan": vars(plan)}
-    (options.out / f"{options.name}.json").write_text(json.dumps(facts, indent=1))
+    facts |= {"wall_seconds": round(time.time() - began[0]), "plan": vars(plan)}
+    facts |= {"cpu_seconds": round(time.process_time() - began[1])}
+    out.with_suffix(".json").write_text(json.dumps(facts, indent=1))
     print(summarise(pd.DataFrame(rows)).round(3).to_string())
 
 
 def arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cohort", help="the ABIDE archive, or 'simulated'")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cohort", choices=NAMES)
+    parser.add_argument("--archive", type=Path, help="the ABIDE archive")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--name", default="study")
+    parser.add_argument("--name", help="of the CSV file; the cohort's by default")
     parser.add_argument("--cache", type=Path, help="a .npy file of matrices, made if missing")
     parser.add_argument("--tasks", nargs="+", default=list(Plan.tasks))
     parser.add_argument("--ratios", nargs="+", type=float, default=list(Plan.ratios))
     parser.add_argument("--splits", type=int, default=Plan.splits)
     parser.add_argument("--seeds", type=int, default=Plan.seeds)
+    parser.add_argument("--few-seeds", type=int, default=Plan.few_seeds, help="not in focus")
     parser.add_argument("--first", type=int, default=0, help="first split and seed")
+    parser.add_argument("--methods", nargs="*", default=list(Plan.methods))
+    parser.add_argument("--trained-seeds", type=int, default=Plan.trained_seeds)
+    parser.add_argument("--epochs", type=int, help="of methods that train")
+    parser.add_argument("--rule", nargs="+", action="append", metavar=("NAME", "KEY=VALUE"))
+    parser.add_argument("--no-default-panel", action="store_true")
     return parser.parse_args()
 
 
-def open_cohort(name: str) -> Cohort:
-    """Read ABIDE as METHOD.md section 12 cuts it, or simulate a cohort of its layout."""
-    if name == "simulated":
-        return simulate_cohort(200, 4, 12, length=60, stride=30, seed=7)
-    return read_arrays(name).windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
+def make_plan(options: argparse.Namespace) -> Plan:
+    """Return the plan that the options ask for."""
+    rules = {rule[0]: dict(map(_setting, rule[1:])) for rule in options.rule or [["guided"]]}
+    return Plan(
+        tasks=tuple(options.tasks),
+        ratios=tuple(options.ratios),
+        splits=options.splits,
+        seeds=options.seeds,
+        few_seeds=options.few_seeds,
+        first=options.first,
+        methods=tuple(options.methods),
+        trained_seeds=options.trained_seeds,
+        epochs=options.epochs,
+        rules={name: changes for name, changes in rules.items() if name != "none"},
+        default_panel=not options.no_default_panel,
+    )
 
 
-def matrices(cohort: Cohort, cache: Path | None) -> ArraySource:
-    """Return the fast set on all samples, from the cache if it is there."""
-    operators = resolve("paper-fast")
-    if cache is not None and cache.exists():
-        return ArraySource(np.load(cache, mmap_mode="r"), operators, cohort)
-    shape = (len(operators), len(cohort), cohort.n_regions, cohort.n_regions)
-    values = np.empty(shape, dtype=np.float32)
-    for start in track(range(0, len(cohort), BLOCK), "fast set"):
-        block = slice(start, start + BLOCK)
-        signals = np.asarray(cohort.signals[block])
-        computed = compute(signals, operators, sample_keys=cohort.sample_ids[block])
-        values[:, block] = computed.to_numpy()
-    if cache is not None:
-        np.save(cache, values)
-    return ArraySource(values, operators, cohort)
+def _setting(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    return name, json.loads(value)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def by_definition(panel, rows):
 def test_sums_after_any_swaps_equal_those_from_scratch(panel, data):
     rows = data.draw(st.lists(st.integers(0, N_SAMPLES - 1), min_size=4, max_size=15, unique=True))
     arguments = (panel.similarity, panel.classes, panel.blocks)
-    sums, counts, pairs = core_sums(*arguments, np.array(rows))
+    sums, counts, pairs = core_sums(*arguments, np.array(rows), np.ones(len(rows)))
     for _ in range(data.draw(st.integers(1, 4))):
         n_swapped = data.draw(st.integers(1, 3))
         outside = sorted(set(range(N_SAMPLES)) - set(rows))

@@ -1,16 +1,17 @@
-"""How well guided core-sets rank operators of families that never guided them.
+"""How well core-sets rank operators of families that never guided them.
 
 Operators are split by family. One part guides (at most twelve operators, as many families as
 there are), the other is only ever looked at to be scored. Two protocols: ``halves``, random
 halves of the families, several splits; and ``default``, the package's default panel against
-all families it has no operator of.
+all families it has no operator of. Methods that no operator guides choose once and are scored
+on the held-out families of every split.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,23 +22,21 @@ from sclcs.benchmark.consistency import agreement
 from sclcs.benchmark.fc_source import FCSource
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.progress import track
-from sclcs.core.seeds import generator
+from sclcs.experiments.guided_splits import Split, default_split, random_half
 from sclcs.selection.guided.guide import Guide, Settings
-from sclcs.selection.guided.method import DEFAULT_PANEL
 from sclcs.selection.guided.objective import core_scores
 from sclcs.selection.guided.panel import Panel, make_panel
 from sclcs.selection.guided.search import Constraints
 from sclcs.selection.registry import SELECTORS
 from sclcs.selection.sample_order import id_order
+from sclcs.selection.select import select
 
-__all__ = ["Plan", "guided_study", "summarise"]
+__all__ = ["Plan", "guided_study", "measure", "of_task", "settings_for", "summarise"]
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-MOST_GUIDING = 12
-FEWEST_HELD_OUT = 25  # nDCG@10 among fewer operators is easy
-FEWEST_FAMILIES = 4
-BASELINES = ("random", "pairs", "stratified")
+CHEAP = ("random", "pairs", "stratified")
 MEASURES = ("ndcg@5", "ndcg@10", "ndcg@20", "kendall")
 
 
@@ -51,33 +50,48 @@ class Plan:
     ratios : tuple of float
     splits : int
         Random halves of the families.
-    seeds : int
-        Core-sets per split, task and ratio.
+    seeds, few_seeds : int
+        Core-sets per split, task and ratio: at the ratios in question, and at the others.
+    focus : tuple of float
+        The ratios in question.
     first : int
         Number of the first split and of the first seed: another one is a fresh repetition.
+    methods : tuple of str
+        Other methods to compare with.
+    trained_seeds : int
+        Trainings of each method that trains; from seed 0.
+    epochs : int, optional
+        Of methods that train; by default their own.
+    rules : mapping of str to mapping
+        Variants of guided, by name, and how their settings differ from the defaults.
+    default_panel : bool
+        Whether to run the protocol ``default`` too.
     """
 
     tasks: tuple[str, ...] = ("diagnosis", "subject")
     ratios: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.3, 0.5)
     splits: int = 5
     seeds: int = 5
+    few_seeds: int = 1
+    focus: tuple[float, ...] = (0.02, 0.05)
     first: int = 0
+    methods: tuple[str, ...] = CHEAP
+    trained_seeds: int = 1
+    epochs: int | None = None
+    rules: dict[str, dict[str, Any]] = field(default_factory=lambda: {"guided": {}})
+    default_panel: bool = True
 
     def numbers(self, how_many: int) -> range:
         """Return that many numbers from the first."""
         return range(self.first, self.first + how_many)
 
-
-@dataclass(frozen=True, eq=False)
-class _Split:
-    protocol: str
-    number: int
-    guiding: Integers
-    held_out: Integers
+    def seeds_at(self, ratio: float) -> range:
+        """Return the seeds of a ratio."""
+        return self.numbers(self.seeds if ratio in self.focus else self.few_seeds)
 
 
 def guided_study(
-    cohort: Cohort, fc: FCSource, plan: Plan | None = None, *, default_panel: bool = True
+    cohort: Cohort, fc: FCSource, plan: Plan | None = None
 ) -> Iterator[dict[str, Any]]:
     """Run the study.
 
@@ -88,8 +102,6 @@ def guided_study(
     fc : FCSource
         Many operators on all samples.
     plan : Plan, optional
-    default_panel : bool
-        Whether to run the protocol ``default`` too.
 
     Yields
     ------
@@ -98,85 +110,100 @@ def guided_study(
         consistency on held-out families and, for guided core-sets, the certificate.
     """
     plan = plan or Plan()
-    ordered = cohort.take(id_order(cohort))
+    order = id_order(cohort)
+    ordered = cohort.take(order)
     everything = make_panel(ordered, plan.tasks, list(fc.operators), fc=fc, memory_gb=1e3)
-    splits = [_half(everything.families, number) for number in plan.numbers(plan.splits)]
-    if default_panel:
-        splits.append(_default(everything))
+    splits = [random_half(everything.families, number) for number in plan.numbers(plan.splits)]
+    if plan.default_panel:
+        splits.append(default_split(everything))
+    yield from _others(cohort, np.argsort(order), everything, splits, plan)
     for split in splits:
         guiding = everything.only(split.guiding)
-        for task in range(len(plan.tasks)):
-            cells = [(ratio, seed) for ratio in plan.ratios for seed in plan.numbers(plan.seeds)]
-            for ratio, seed in track(cells, f"{split.protocol} {split.number} {plan.tasks[task]}"):
-                size = int(ratio * len(ordered))
-                for row in _core_sets(ordered, guiding, task, size, seed):
-                    measured = _measure(everything, split.held_out, task, row.pop("rows"))
-                    facts = {"protocol": split.protocol, "split": split.number, "ratio": ratio}
-                    yield facts | row | measured
+        for name in plan.tasks:
+            task = of_task(guiding, name)
+            cells = [(ratio, seed) for ratio in plan.ratios for seed in plan.seeds_at(ratio)]
+            for ratio, seed in track(cells, f"{split.protocol} {split.number} {name}"):
+                for rule, changes in plan.rules.items():
+                    row = _guided(ordered, task, int(ratio * len(ordered)), seed, changes)
+                    rows, weights = row.pop("rows"), row.pop("weights")
+                    measured = measure(everything, split.held_out, name, rows, weights)
+                    facts = {"task": name, "ratio": ratio, "seed": seed, "method": rule}
+                    yield split.facts() | facts | row | measured
 
 
-def _core_sets(
-    cohort: Cohort, panel: Panel, task: int, size: int, seed: int
+def _others(
+    cohort: Cohort, place: Integers, everything: Panel, splits: list[Split], plan: Plan
 ) -> Iterator[dict[str, Any]]:
-    name = panel.tasks[task]
-    for method in BASELINES:
+    """Choose with every other method and measure on every split.
+
+    Trainings are found in the cache by the cohort as it was given, hence its own order here.
+    """
+    for method in track(plan.methods, "other methods"):
         selector = SELECTORS[method]
-        rows = selector.choose(cohort, size, seed, **selector.complete({})).rows
-        yield {"task": name, "seed": seed, "method": method, "rows": rows}
+        trains = selector.needs_training
+        by_task = trains and "task" in selector.parameters
+        chosen: dict[tuple[str, float, int], Integers] = {}
+        for name in plan.tasks:
+            options: dict[str, Any] = {"task": name} if by_task else {}
+            if trains and plan.epochs is not None:
+                options["epochs"] = plan.epochs
+            for ratio in plan.ratios:
+                for seed in range(plan.trained_seeds) if trains else plan.seeds_at(ratio):
+                    key = (name if by_task else "", ratio, seed)
+                    if key not in chosen:
+                        core = select(cohort, method, ratio, seed, **options)
+                        chosen[key] = np.sort(place[core.rows(cohort.sample_ids)])
+                    facts = {"task": name, "ratio": ratio, "seed": seed, "method": method}
+                    for split in splits:
+                        measured = measure(everything, split.held_out, name, chosen[key])
+                        yield split.facts() | facts | measured
+
+
+def settings_for(task: str, changes: dict[str, Any]) -> Settings:
+    """Return the settings that ``select(method="guided")`` has by default, with changes."""
+    windows = 2 if task == "subject" else 1
+    return replace(Settings(Constraints(("site", "diagnosis")), windows=windows), **changes)
+
+
+def _guided(
+    cohort: Cohort, panel: Panel, size: int, seed: int, changes: dict[str, Any]
+) -> dict[str, Any]:
     began = time.process_time()
-    one = replace(panel, codes=[panel.codes[task]], full=panel.full[[task]], tasks=[name])
-    settings = Settings(Constraints(("site", "diagnosis")), windows=2 if name == "subject" else 1)
-    guided = Guide(cohort, one, settings, seed).choose(size)
-    seconds = time.process_time() - began
-    row = {"task": name, "seed": seed, "method": "guided", "rows": guided.rows}
-    row |= {"distrust": guided.distrust, "cpu_seconds": round(seconds, 2)}
+    settings = settings_for(panel.tasks[0], changes)
+    guided = Guide(cohort, panel, settings, seed).choose(size)
+    row: dict[str, Any] = {"rows": guided.rows, "weights": guided.weights}
+    row |= {
+        "distrust": (guided.distrust or [None])[0],
+        "cpu_seconds": round(time.process_time() - began, 2),
+    }
     for item in guided.certificates:
         row["groups"] = item.groups
         for what, values in (("ndcg", item.ndcg), ("kendall", item.kendall)):
             ends = zip(("expected", "low", "high"), values, strict=True)
             row |= {f"{what}_{end}": value for end, value in ends}
-    yield row
+    return row
 
 
-def _measure(everything: Panel, held_out: Integers, task: int, rows: Integers) -> dict[str, float]:
+def of_task(panel: Panel, name: str) -> Panel:
+    """Return the panel with one of its tasks."""
+    task = panel.tasks.index(name)
+    return replace(panel, codes=[panel.codes[task]], full=panel.full[[task]], tasks=[name])
+
+
+def measure(
+    everything: Panel,
+    held_out: Integers,
+    task: str,
+    rows: Integers,
+    weights: Floats | None = None,
+) -> dict[str, float]:
     """Return the consistency of the held-out operators' scores; NaN if there are none."""
-    one = replace(everything, codes=[everything.codes[task]], tasks=[everything.tasks[task]])
-    scores = core_scores(one, rows)
+    one = of_task(everything, task)
+    scores = core_scores(one, rows, weights)
     if scores is None:
         return dict.fromkeys(MEASURES, float("nan"))
-    measured = agreement(everything.full[task, held_out], scores[0, held_out])
+    measured = agreement(one.full[0, held_out], scores[0, held_out])
     return {name: measured[name] for name in MEASURES}
-
-
-def _half(families: Sequence[str], number: int) -> _Split:
-    """Split the families at random until both sides are large enough to mean something."""
-    names = sorted(set(families))
-    all_families = np.asarray(families, dtype=object)
-    random = generator(0, "guided-study", "split", number)
-    while True:
-        side = {name for name in names if random.random() < 0.5}
-        inside = np.array([name in side for name in all_families])
-        enough = min(len(side), len(names) - len(side)) >= FEWEST_FAMILIES
-        if enough and min(inside.sum(), (~inside).sum()) >= FEWEST_HELD_OUT:
-            guiding = _round_robin(all_families, np.flatnonzero(inside), random)
-            return _Split("halves", number, guiding, np.flatnonzero(~inside))
-
-
-def _round_robin(families: NDArray[Any], places: Integers, random: np.random.Generator) -> Integers:
-    """Pick operators of each family in turn."""
-    shuffled = random.permutation(places)
-    turns = pd.Series(families[shuffled]).groupby(families[shuffled]).cumcount().to_numpy()
-    return np.sort(shuffled[np.argsort(turns, kind="stable")][:MOST_GUIDING])
-
-
-def _default(everything: Panel) -> _Split:
-    from sclcs.spi import resolve
-
-    wanted = set(resolve(list(DEFAULT_PANEL)))
-    guiding = np.array([k for k, name in enumerate(everything.operators) if name in wanted])
-    seen = {everything.families[place] for place in guiding}
-    held_out = [k for k, family in enumerate(everything.families) if family not in seen]
-    return _Split("default", 0, guiding, np.array(held_out))
 
 
 def summarise(results: pd.DataFrame) -> pd.DataFrame:
@@ -191,7 +218,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         With ``ndcg_covered`` and ``kendall_covered``, the share of certificates whose
-        interval held the measured value.
+        interval held the measured value. Standard deviations have ddof 1.
     """
     table = results.copy()
     for what, measured in (("ndcg", "ndcg@10"), ("kendall", "kendall")):
@@ -207,6 +234,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
         ndcg10_worst=("ndcg@10", "min"),
         ndcg20=("ndcg@20", "mean"),
         kendall=("kendall", "mean"),
+        kendall_std=("kendall", "std"),
         kendall_worst=("kendall", "min"),
         ndcg10_expected=("ndcg_expected", "mean"),
         ndcg_covered=("ndcg_covered", "mean"),

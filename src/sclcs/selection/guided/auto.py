@@ -35,24 +35,27 @@ def _choose(
         find_selector(name)
     guide = make_guide(ordered, seed, **parameters)
     guided = guide.choose(size)
-    found = {"guided": (np.sort(guided.rows), guided.certificates)}
+    found = {"guided": (guided.rows, guided.weights, guided.certificates)}
     for name in names:
         if name != "guided":
             rows = np.sort(_rows(guide, name, size, seed, epochs))
-            found[name] = (rows, guide.certify_rows(rows))
+            found[name] = (rows, None, guide.certify_rows(rows))
     expected = {
         name: float(np.mean([item.ndcg[0] for item in items] or [-1.0]))
-        for name, (_, items) in found.items()
+        for name, (_, _, items) in found.items()
     }
     best = max(expected, key=lambda name: expected[name])
-    rows, certificates = found[best]
+    rows, weights, certificates = found[best]
     facts = {
         "chosen": best,
         "expected_by_method": {name: v if v >= 0 else None for name, v in expected.items()},
         "certificate": [item.to_dict() for item in certificates],
         "panel_used": guide.panel.operators,
     }
-    return Choice(order[rows], facts=facts)
+    by_row = np.argsort(rows)
+    if weights is not None:
+        weights = weights[by_row]
+    return Choice(order[rows[by_row]], weights=weights, facts=facts)
 
 
 def _rows(guide: Guide, name: str, size: int, seed: int, epochs: int | None) -> Any:  # noqa: ANN401

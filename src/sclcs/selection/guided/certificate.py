@@ -3,10 +3,15 @@
 Each family of the panel is left out in turn and a core-set is searched with the others. The
 scores of the family on *that* core-set, read back through the line of the others, are
 predictions of its full scores by a core-set that never saw it. Their errors are what unseen
-operators will suffer. Rankings of imaginary unseen operators, with scores like the panel's
-and errors like these, give the expected consistency and its interval. Families whose scores
-rise and fall together from core-set to core-set are left out together: an unseen family
-rarely has such a twin in the panel.
+operators will suffer. Families whose scores rise and fall together from core-set to core-set
+are left out together: an unseen family rarely has such a twin in the panel.
+
+Rankings of imaginary unseen *families*, as large as those the panel has no operator of, give
+the expected consistency and its interval. Families are the unit, because the operators of
+one are alike: they share a part of their error and how large it is, and often lie close
+together, so that even small errors change their order. The panel, one or two operators of
+each family, shows neither; a certificate that imagines single operators promises too much
+of Kendall's tau.
 """
 
 from __future__ import annotations
@@ -19,9 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark.consistency import gains, ndcg
+from sclcs.core.progress import track
 from sclcs.core.seeds import generator
 from sclcs.selection.guided.objective import core_scores, fit_line, operator_weights
 from sclcs.selection.guided.panel import Panel
+from sclcs.selection.guided.search import Found
 
 __all__ = ["Certificate", "LeftOut", "certify", "kin", "leave_groups_out"]
 
@@ -32,6 +39,8 @@ Flags = NDArray[np.bool_]
 DRAWS = 300
 KIN = 0.7  # families more correlated than this count as one
 FEWEST_GROUPS = 3
+SHARED = 0.5  # part of the error's variance that the operators of a family have in common
+SIZES = (20,) * 5
 FLATTEST = 0.05  # a line flatter than this carries no order; errors are counted as if at it
 
 
@@ -69,7 +78,7 @@ class Certificate:
     groups, operators : int
         What it rests on: groups of families that were left out in turn, and operators.
     unseen : int
-        How many operators were imagined.
+        How many operators were imagined, over all unseen families.
     """
 
     task: str
@@ -136,7 +145,7 @@ def _go_together(table: Floats, panel: Panel, family: str) -> Floats:
 
 
 def leave_groups_out(
-    panel: Panel, groups: Sequence[str], choose: Callable[[Flags], Integers | None]
+    panel: Panel, groups: Sequence[str], choose: Callable[[Flags], Found]
 ) -> LeftOut:
     """Predict the scores of each group with a core-set that never saw it.
 
@@ -146,8 +155,8 @@ def leave_groups_out(
     groups : sequence of str
         Of each operator.
     choose : callable
-        From the operators that are left out (flags) to the candidates of a core-set that
-        was chosen without them; None if there is none.
+        From the operators that are left out (flags) to a core-set that was chosen (and
+        weighted) without them.
 
     Returns
     -------
@@ -155,10 +164,10 @@ def leave_groups_out(
     """
     names = np.asarray(groups, dtype=object)
     implied = np.full_like(panel.full, np.nan)
-    for name in sorted(set(groups)):
+    for name in track(sorted(set(groups)), "leaving families out"):
         out = np.asarray(names == name, dtype=np.bool_)
-        rows = choose(out)
-        scores = None if rows is None else core_scores(panel, rows)
+        found = choose(out)
+        scores = core_scores(panel, found.rows, found.weights)
         if scores is None:
             continue
         weights = operator_weights(panel.families, out)
@@ -173,7 +182,7 @@ def certify(
     left_out: LeftOut,
     *,
     k: int = 10,
-    unseen: int = 100,
+    sizes: Sequence[int] = SIZES,
     confidence: float = 0.9,
     seed: int = 0,
 ) -> list[Certificate]:
@@ -184,8 +193,8 @@ def certify(
     left_out : LeftOut
     k : int
         Cut-off of nDCG.
-    unseen : int
-        How many unseen operators to imagine.
+    sizes : sequence of int
+        How many operators each unseen family has.
     confidence : float
         Coverage of the intervals.
     seed : int
@@ -198,64 +207,67 @@ def certify(
     if not np.isfinite(left_out.implied).all():
         return []
     certificates = []
+    counts = (len(set(left_out.groups)), len(left_out.groups), int(sum(sizes)))
     for task, name in enumerate(left_out.tasks):
-        drawn = _imagine(
-            left_out.full[task], left_out.implied[task], left_out.groups, k, unseen, seed
-        )
-        n_groups = len(set(left_out.groups))
-        ndcg_ends = _interval(drawn[:, 0], confidence, n_groups)
-        kendall_ends = _interval(drawn[:, 1], confidence, n_groups)
-        counts = (n_groups, len(left_out.groups), unseen)
-        certificates.append(Certificate(name, k, ndcg_ends, kendall_ends, confidence, *counts))
+        random = generator(seed, "guided", "certificate")
+        errors = _Errors.of(left_out.full[task], left_out.implied[task], left_out.groups)
+        drawn = np.array([_imagine(errors, sizes, k, random) for _ in range(DRAWS)])
+        ends = [_interval(values, confidence, counts[0]) for values in drawn.T]
+        certificates.append(Certificate(name, k, ends[0], ends[1], confidence, *counts))
     return certificates
 
 
 def _interval(drawn: Floats, confidence: float, n_groups: int) -> tuple[float, float, float]:
-    """Return mean, low and high of an interval for one new family rather than for the mean.
-
-    Draws from a handful of groups vary less than new families do; the ends are moved away
-    from the mean by what a prediction from so few needs more than a percentile (Student's t,
-    and the uncertainty of the mean itself).
-    """
-    from scipy.stats import norm, t
-
+    """Return mean, low and high; the ends allow for a mean that rests on a few groups."""
     upper = (1 + confidence) / 2
-    wider = t.ppf(upper, n_groups - 1) / norm.ppf(upper) * np.sqrt(1 + 1 / n_groups)
+    wider = np.sqrt(1 + 1 / n_groups)
     mean = float(drawn.mean())
     low, high = np.percentile(drawn, [100 * (1 - upper), 100 * upper])
     ends = np.clip([mean - wider * (mean - low), mean + wider * (high - mean)], -1, 1)
     return mean, float(ends[0]), float(ends[1])
 
 
-def _imagine(  # noqa: PLR0917
-    full: Floats, implied: Floats, groups: Sequence[str], k: int, unseen: int, seed: int
-) -> Floats:
-    """Return nDCG and Kendall (draw, 2) of imaginary unseen operators.
+@dataclass(frozen=True, eq=False)
+class _Errors:
+    """The panel's full scores; size of the errors of each group, and what it rests on."""
 
-    Groups are drawn with replacement, because the errors of a group go together; an
-    operator gets the score of one of the panel's, shaken a little, and its error.
+    full: Floats
+    sizes: Floats
+    freedom: Integers
+    bandwidth: float
+
+    @classmethod
+    def of(cls, full: Floats, implied: Floats, groups: Sequence[str]) -> _Errors:
+        names = np.asarray(groups, dtype=object)
+        members = [np.flatnonzero(names == name) for name in sorted(set(groups))]
+        sizes = [np.sqrt(np.mean((implied - full)[rows] ** 2)) for rows in members]
+        freedom = [len(rows) + 1 for rows in members]
+        bandwidth = 1.06 * full.std() * len(full) ** -0.2 / 2  # half of Silverman's
+        return cls(full, np.array(sizes), np.array(freedom), float(bandwidth))
+
+
+def _imagine(
+    errors: _Errors, sizes: Sequence[int], k: int, random: np.random.Generator
+) -> tuple[float, float]:
+    """Return nDCG and Kendall's tau of imaginary unseen families.
+
+    A family has the error size of one of the panel's groups, as uncertain as the few
+    operators it was measured on leave it (a chi-squared variance). Its scores lie about one
+    of the panel's, drawn together by a random factor.
     """
-    random = generator(seed, "guided", "certificate")
-    names = sorted(set(groups))
-    members = [np.flatnonzero(np.asarray(groups, dtype=object) == name) for name in names]
-    errors = implied - full
-    width = 1.06 * full.std() * len(full) ** -0.2 / 2  # half of Silverman's bandwidth
-    result = np.empty((DRAWS, 2))
-    for draw in range(DRAWS):
-        drawn = random.integers(len(names), size=len(names))
-        picked = [members[number] for number in drawn]
-        which = random.integers(len(picked), size=unseen)
-        sizes = np.array([len(rows) for rows in picked])
-        nth = (random.random(unseen) * sizes[which]).astype(np.int64)
-        places = np.array([picked[number][n] for number, n in zip(which, nth, strict=True)])
-        truth = full[places] + width * random.standard_normal(unseen)
-        # Errors of operators the panel does not hold vary about those of their group.
-        typical = np.array([np.sqrt(np.mean(errors[rows] ** 2)) for rows in picked])[which]
-        own = 0.5 * typical * random.standard_normal(unseen)
-        core = truth + errors[places] + own
-        result[draw, 0] = ndcg(gains(truth), core, k)
-        result[draw, 1] = _kendall(truth, core)
-    return result
+    n_families = len(sizes)
+    family = np.repeat(np.arange(n_families), sizes)
+    group = random.integers(len(errors.sizes), size=n_families)
+    freedom = errors.freedom[group]
+    scale = errors.sizes[group] * np.sqrt(freedom / random.chisquare(freedom))
+    centre = random.choice(errors.full, n_families)[family]
+    spread = random.random((2, n_families)).max(axis=0)[family]
+    shaken = errors.bandwidth * random.standard_normal(len(family))
+    truth = centre + spread * (random.choice(errors.full, len(family)) - centre + shaken)
+    own = random.standard_normal(len(family))
+    shared = random.standard_normal(n_families)[family]
+    core = truth + scale[family] * (np.sqrt(SHARED) * shared + np.sqrt(1 - SHARED) * own)
+    return ndcg(gains(truth), core, k), _kendall(truth, core)
 
 
 def _kendall(first: Floats, second: Floats) -> float:

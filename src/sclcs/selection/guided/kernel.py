@@ -45,7 +45,7 @@ class Goal(NamedTuple):
     full: Floats
     weights: Floats
     noise: Floats
-    distrust: float
+    distrust: Floats
 
 
 SUMS = 4  # similarities and squares of within pairs, then of between pairs
@@ -75,7 +75,7 @@ def _add_pair(
 
 @njit(nogil=True, cache=True)
 def move(pairs: Pairs, sample: int, factor: float) -> None:
-    """Update every candidate's sums when a sample enters (+1) or leaves (-1) the core-set."""
+    """Update every candidate's sums when a sample enters (+1), leaves (-1) or weighs more."""
     for task in range(pairs.classes.shape[0]):
         for other in range(pairs.similarity.shape[0]):
             kind = _kind(pairs.classes[task], pairs.blocks[task], sample, other)
@@ -90,7 +90,7 @@ def move(pairs: Pairs, sample: int, factor: float) -> None:
 
 @njit(nogil=True, cache=True)
 def core_sums(
-    similarity: Similarities, classes: Integers, blocks: Integers, rows: Integers
+    similarity: Similarities, classes: Integers, blocks: Integers, rows: Integers, weights: Floats
 ) -> tuple[Floats, Floats, Pairs]:
     """Sum the pairs of a core-set from scratch.
 
@@ -100,6 +100,8 @@ def core_sums(
     classes, blocks : arrays of int, shape (task, candidate)
     rows : array of int
         The chosen candidates.
+    weights : array
+        How often each of them counts; a pair counts the product.
 
     Returns
     -------
@@ -116,11 +118,11 @@ def core_sums(
     pairs = Pairs(similarity, classes, blocks, partners, partner_counts)
     sums = np.zeros((n_tasks, SUMS, similarity.shape[2]))
     counts = np.zeros((n_tasks, 2))
-    for sample in rows:
-        move(pairs, sample, 1.0)
-    for sample in rows:
-        sums += partners[sample]
-        counts += partner_counts[sample]
+    for place, sample in enumerate(rows):
+        move(pairs, sample, weights[place])
+    for place, sample in enumerate(rows):
+        sums += weights[place] * partners[sample]
+        counts += weights[place] * partner_counts[sample]
     return sums, counts, pairs
 
 
@@ -185,7 +187,7 @@ def misfit(scores: Floats, goal: Goal) -> float:
             var_full += weights[p] * truth * truth
             product += weights[p] * core * truth
         slope = product / var_full
-        unseen = goal.noise[task] + goal.distrust * (slope - 1.0) ** 2 * var_full
+        unseen = goal.noise[task] + goal.distrust[task] * (slope - 1.0) ** 2 * var_full
         total += 1.0 - slope * np.sqrt(var_full) / np.sqrt(var_core + unseen)
     average: float = total / scores.shape[0]
     return average

@@ -18,23 +18,15 @@ from sclcs.selection.sample_order import id_order
 
 __all__ = ["CURVE_RATIOS", "DEFAULT_PANEL", "GUIDED", "PARAMETERS", "PARAMETER_HELP", "make_guide"]
 
-#: Twelve operators of nine families; 3.8 % of the fast set's CPU time on ABIDE.
-DEFAULT_PANEL = (
-    "panel",
-    "kendalltau",
-    "mi_gaussian",
-    "tlmi_gaussian",
-    "bary-sq_euclidean_max",
-    "pdist_chebyshev",
-    "psi_wavelet_max_fs-1_fmin-0_fmax-0-5_max",
-)
+#: Operators that guide unless others are asked for: the catalogue's set of this name.
+DEFAULT_PANEL = "panel"
 #: Sizes that are tried for a target.
 CURVE_RATIOS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
 USUAL_STRATA = ("site", "diagnosis")
 
 PARAMETERS: dict[str, Any] = {
     "task": "subject",
-    "panel": list(DEFAULT_PANEL),
+    "panel": DEFAULT_PANEL,
     "fc": None,
     "target_ndcg": None,
     "strata": None,
@@ -44,6 +36,7 @@ PARAMETERS: dict[str, Any] = {
     "restarts": 2,
     "proposals": 20_000,
     "distrust": None,
+    "weights": False,
     "k": 10,
     "confidence": 0.9,
     "memory_gb": 3.0,
@@ -60,7 +53,8 @@ PARAMETER_HELP = {
     "windows": "samples per subject to start from; 2 for fingerprinting, else 1",
     "restarts": "searches from different designs, of which the best is kept",
     "proposals": "swaps proposed per search",
-    "distrust": "how little a changed slope is trusted; by default decided on left-out families",
+    "distrust": "how little a changed slope is trusted; by default 0.1, or 3 for strong effects",
+    "weights": "whether the chosen samples get weights, which later scoring uses",
     "k": "cut-off of nDCG in the certificate",
     "confidence": "nominal coverage of the certificate's intervals",
     "memory_gb": "for similarities; if short, whole subjects are drawn as candidates",
@@ -101,7 +95,7 @@ def make_guide(cohort: Cohort, seed: int, **parameters: Any) -> Guide:  # noqa: 
         seed=seed,
     )
     windows = options["windows"] or (2 if "subject" in tasks else 1)
-    names = ("restarts", "proposals", "distrust", "k", "confidence")
+    names = ("restarts", "proposals", "distrust", "weights", "k", "confidence")
     chosen = {name: options[name] for name in names}
     return Guide(cohort, panel, Settings(constraints, windows, **chosen), seed)
 
@@ -118,7 +112,9 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
     panel = guide.panel
     facts |= {"panel_used": panel.operators, "panel_left_out": panel.left_out}
     facts |= {"candidates": len(panel.rows), "strata_used": list(_kept(guide))}
-    return Choice(order[np.sort(guided.rows)], facts=facts | guided.facts())
+    by_row = np.argsort(guided.rows)
+    weights = None if guided.weights is None else guided.weights[by_row]
+    return Choice(order[guided.rows[by_row]], weights=weights, facts=facts | guided.facts())
 
 
 def _smallest(guide: Guide, target: float) -> tuple[Guided, dict[str, Any]]:
@@ -167,6 +163,8 @@ def _check(options: dict[str, Any]) -> None:
         value = options[name]
         if value is not None and not 0 < value < 1:
             raise InputError(f"Expected {name} between 0 and 1, for example 0.95, got {value!r}.")
+    if not isinstance(options["weights"], bool):
+        raise InputError(f"Expected weights to be true or false, got {options['weights']!r}.")
     distrust = options["distrust"]
     if distrust is not None and distrust < 0:
         raise InputError(f"Expected distrust of at least 0, got {distrust!r}.")

@@ -45,14 +45,14 @@ class Objective:
         How much each operator counts; their sum is one.
     noise : array, shape (task,)
         Variance about the line on core-sets that were only stratified.
-    distrust : float
+    distrust : float or array, shape (task,)
         How badly a slope other than one carries over to unseen operators.
     """
 
     full: Floats
     weights: Floats
     noise: Floats
-    distrust: float
+    distrust: float | Floats
 
     def value(self, scores: Floats) -> float:
         """Return the objective of scores (task, operator); lower is better."""
@@ -60,7 +60,8 @@ class Objective:
 
     def for_kernel(self) -> Goal:
         """Return the same as the compiled search takes it."""
-        return Goal(self.full, self.weights, self.noise, float(self.distrust))
+        distrust = np.array(np.broadcast_to(self.distrust, len(self.full)), dtype=np.float64)
+        return Goal(self.full, self.weights, self.noise, distrust)
 
 
 @dataclass(frozen=True)
@@ -106,17 +107,21 @@ def operator_weights(families: Sequence[str], left_out: Flags | None = None) -> 
     return np.asarray(raw / raw.sum())
 
 
-def core_scores(panel: Panel, rows: Integers) -> Floats | None:
-    """Return the panel's scores (task, operator) on some candidates; None if there are none."""
+def core_scores(panel: Panel, rows: Integers, weights: Floats | None = None) -> Floats | None:
+    """Return the panel's scores (task, operator) on some candidates; None if there are none.
+
+    Weights, if given, have a mean of one: how often each candidate counts.
+    """
     picked = np.ascontiguousarray(panel.similarity[np.ix_(rows, rows)])
     classes, blocks = panel.classes[:, rows], panel.blocks[:, rows]
-    sums, counts, _ = core_sums(picked, classes, blocks, np.arange(len(rows)))
+    weighed = np.ones(len(rows)) if weights is None else weights
+    sums, counts, _ = core_sums(picked, classes, blocks, np.arange(len(rows)), weighed)
     scores = np.empty((len(classes), picked.shape[2]))
     return scores if scores_of(sums, counts, scores) else None
 
 
 def make_objective(
-    panel: Panel, scored: Sequence[Floats], distrust: float, left_out: Flags | None = None
+    panel: Panel, scored: Sequence[Floats], distrust: float | Floats, left_out: Flags | None = None
 ) -> Objective:
     """Measure the scatter of unguided core-sets.
 
@@ -125,7 +130,7 @@ def make_objective(
     panel : Panel
     scored : sequence of arrays, shape (task, operator)
         The panel's scores on core-sets that were only stratified.
-    distrust : float
+    distrust : float or array, shape (task,)
     left_out : array of bool, optional
         Operators that must not guide.
 

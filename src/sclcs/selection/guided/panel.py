@@ -23,12 +23,13 @@ from sclcs.core.seeds import generator
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Panel", "make_panel", "most_candidates"]
+__all__ = ["Panel", "make_panel", "most_candidates", "unseen_families"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEWEST_OPERATORS = 4  # a line through fewer scores says nothing about others
+FEWEST_UNSEEN = 25
 SCORE = "cohen_d"
 
 
@@ -229,6 +230,19 @@ def _families(operators: Sequence[str]) -> list[str]:
 def most_candidates(n_operators: int, memory_gb: float) -> int:
     """Return how many candidates' similarities fit into the memory."""
     return int(np.sqrt(memory_gb * 1e9 / (4 * n_operators)))
+
+
+def unseen_families(panel: Panel) -> list[int]:
+    """Return the sizes of the families of the fast set that the panel has no operator of.
+
+    If they are too few to be worth a ranking, those of all families.
+    """
+    from sclcs.spi import catalogue
+
+    table = catalogue()
+    sizes = table[table["paper_fast"]]["family"].value_counts()
+    unseen = sizes[~sizes.index.isin(panel.families)]
+    return [int(size) for size in (unseen if unseen.sum() >= FEWEST_UNSEEN else sizes)]
 
 
 def _candidates(cohort: Cohort, n_operators: int, memory_gb: float, seed: int) -> Integers:

@@ -82,12 +82,25 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A core-set that the search ended with."""
+    """A core-set that the search ended with.
+
+    Parameters
+    ----------
+    rows : array of int
+        Candidates.
+    value, start_value : float
+        The objective at the end and at the start.
+    swaps : int
+        How many were made.
+    weights : array, optional
+        Of each row; None if all count the same.
+    """
 
     rows: Integers
     value: float
     start_value: float
     swaps: int
+    weights: Floats | None = None
 
 
 def make_units(cohort: Cohort, rows: Integers, constraints: Constraints) -> Units:

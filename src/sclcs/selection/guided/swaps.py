@@ -8,7 +8,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sclcs.selection.guided.kernel import Goal, core_sums, misfit, move, scores_of, swap
+from sclcs.selection.guided.kernel import (
+    Goal,
+    Pairs,
+    core_sums,
+    misfit,
+    move,
+    scores_of,
+    swap,
+)
 
 __all__ = ["Cells", "swap_search"]
 
@@ -34,6 +42,30 @@ class Cells(NamedTuple):
     cells: Integers
     cell_starts: Integers
     subjects: Integers
+
+
+class State(NamedTuple):
+    """The core-set as it is; every array is changed in place.
+
+    Parameters
+    ----------
+    chosen : array of int
+        The units inside.
+    inside : array of bool
+        Whether each unit is.
+    held : array of int
+        Chosen samples of each subject.
+    sums, counts : arrays
+        See :func:`sclcs.selection.guided.kernel.core_sums`.
+    pairs : Pairs
+    """
+
+    chosen: Integers
+    inside: NDArray[np.bool_]
+    held: Integers
+    sums: Floats
+    counts: Floats
+    pairs: Pairs
 
 
 @njit(nogil=True, cache=True)
@@ -73,13 +105,10 @@ def swap_search(  # noqa: PLR0917
     chosen : array of int
     swaps : int
     """
-    rows = _samples(cells.members, chosen)
-    sums, counts, pairs = core_sums(similarity, classes, blocks, rows)
-    began = best = _value(sums, counts, goal)
-    held = np.zeros(cells.subjects.max() + 1, np.int64)
-    _hold(held, cells.subjects, rows, 1)
-    inside = np.zeros(cells.members.shape[0], np.bool_)
-    inside[chosen] = True
+    state = _begin(similarity, classes, blocks, cells, chosen)
+    sums, counts = state.sums.copy(), state.counts.copy()
+    scores = np.empty((sums.shape[0], sums.shape[2]))
+    began = best = _value(sums, counts, goal, scores)
     swaps, idle = 0, 0
     for step in range(chances.shape[0]):
         idle += 1
@@ -87,30 +116,53 @@ def swap_search(  # noqa: PLR0917
             break
         place = int(chances[step, 0] * chosen.shape[0])
         unit = _partner(cells, chosen[place], chances[step, 1])
-        if inside[unit]:
+        if state.inside[unit]:
             continue
-        leaving = _samples(cells.members, chosen[place : place + 1])
-        entering = _samples(cells.members, np.array([unit]))
-        new_sums, new_counts = sums.copy(), counts.copy()
-        swap(pairs, leaving, entering, new_sums, new_counts)
-        value = _value(new_sums, new_counts, goal)
-        if value >= best or _too_few(held, cells.subjects, leaving, entering, min_subjects):
+        leaving, entering = _unit(cells.members, chosen[place]), _unit(cells.members, unit)
+        sums[:], counts[:] = state.sums, state.counts
+        swap(state.pairs, leaving, entering, sums, counts)
+        value = _value(sums, counts, goal, scores)
+        if value >= best or _too_few(state.held, cells.subjects, leaving, entering, min_subjects):
             continue
-        best, sums, counts, idle = value, new_sums, new_counts, 0
-        swaps += 1
-        inside[chosen[place]], inside[unit], chosen[place] = False, True, unit
-        _hold(held, cells.subjects, leaving, -1)
-        _hold(held, cells.subjects, entering, 1)
-        for row in leaving:
-            move(pairs, row, -1.0)
-        for row in entering:
-            move(pairs, row, 1.0)
+        best, idle, swaps = value, 0, swaps + 1
+        state.sums[:], state.counts[:] = sums, counts
+        _exchange(state, cells, place, unit)
     return began, best, chosen, swaps
 
 
 @njit(nogil=True, cache=True)
-def _value(sums: Floats, counts: Floats, goal: Goal) -> float:
-    scores = np.empty((sums.shape[0], sums.shape[2]))
+def _begin(
+    similarity: NDArray[np.float32],
+    classes: Integers,
+    blocks: Integers,
+    cells: Cells,
+    chosen: Integers,
+) -> State:
+    rows = _samples(cells.members, chosen)
+    sums, counts, pairs = core_sums(similarity, classes, blocks, rows, np.ones(rows.shape[0]))
+    held = np.zeros(cells.subjects.max() + 1, np.int64)
+    _hold(held, cells.subjects, rows, 1)
+    inside = np.zeros(cells.members.shape[0], np.bool_)
+    inside[chosen] = True
+    return State(chosen, inside, held, sums, counts, pairs)
+
+
+@njit(nogil=True, cache=True)
+def _exchange(state: State, cells: Cells, place: int, unit: int) -> None:
+    """Put a unit in the place of a chosen one."""
+    leaving, entering = _unit(cells.members, state.chosen[place]), _unit(cells.members, unit)
+    state.inside[state.chosen[place]], state.inside[unit] = False, True
+    state.chosen[place] = unit
+    _hold(state.held, cells.subjects, leaving, -1)
+    _hold(state.held, cells.subjects, entering, 1)
+    for row in leaving:
+        move(state.pairs, row, -1.0)
+    for row in entering:
+        move(state.pairs, row, 1.0)
+
+
+@njit(nogil=True, cache=True)
+def _value(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float:
     if not scores_of(sums, counts, scores):
         return np.inf
     return misfit(scores, goal)
@@ -123,6 +175,15 @@ def _partner(cells: Cells, unit: int, chance: float) -> int:
     size = cells.cell_starts[cells.cell_of[unit] + 1] - first
     partner: int = cells.cells[first + int(chance * size)]
     return partner
+
+
+@njit(nogil=True, cache=True)
+def _unit(members: Integers, unit: int) -> Integers:
+    """Return the candidates of one unit, without a copy: there are thousands of proposals."""
+    size = members.shape[1]
+    while members[unit, size - 1] < 0:
+        size -= 1
+    return members[unit, :size]
 
 
 @njit(nogil=True, cache=True)
