@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import sclcs
-from sclcs.cli import cohort, compare, compute, demo, encoder, fc, rank, select, spis
+from sclcs.cli import cohort, compare, compute, demo, encoder, experiment, fc, rank, select, spis
 from sclcs.core.errors import SclcsError
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
@@ -34,6 +34,7 @@ app.command("balance")(compare.balance)
 app.add_typer(encoder.app, name="encoder")
 app.command("select")(select.select)
 app.command("demo")(demo.demo)
+app.command("experiment")(experiment.experiment)
 
 INTERRUPTED = 130
 
