@@ -12,7 +12,7 @@ from sclcs.cohort.coreset import CoreSet
 from sclcs.core.progress import track
 from sclcs.experiments.registry import Measured
 from sclcs.experiments.scorer import SCORES, Scorer
-from sclcs.experiments.setup import Cell, Row, Setup
+from sclcs.experiments.setup import Cell, Row, Setup, asks_task
 
 __all__ = ["CUTS", "GAINS", "MEASURES", "agreement_rows", "ceiling_rows", "measure_agreement"]
 
@@ -65,13 +65,10 @@ def measure_agreement(
 
 def _choose_once(setup: Setup, cells: Sequence[Cell], choose: Choose, what: str) -> list[CoreSet]:
     """Choose the core-set of every cell; a method that ignores the task chooses once."""
-    from sclcs.selection import SELECTORS
-
     known: dict[str, CoreSet] = {}
     cores = []
     for cell in track(cells, what):
-        asks_task = "task" in SELECTORS[cell["method"]].parameters
-        key = repr(cell if asks_task else {**cell, "task": ""})
+        key = repr(cell if asks_task(cell["method"]) else {**cell, "task": ""})
         if key not in known:
             known[key] = choose(setup, cell)
         cores.append(known[key])
@@ -98,9 +95,8 @@ def agreement_rows(
     for name, operators in (subsets or {"": list(full.index)}).items():
         for score in SCORES:
             for gain in GAINS:
-                found = consistency(
-                    full.loc[operators, score], core.loc[operators, score], CUTS, gain
-                )
+                known = full[score].reindex(list(operators))
+                found = consistency(known, core[score].reindex(list(operators)), CUTS, gain)
                 row: Row = {"operators": name} if name else {}
                 row |= {"score": score, "gain": gain}
                 rows.append(row | {measure: found[measure] for measure in MEASURES})

@@ -107,13 +107,14 @@ class _Model(nn.Module):
         self.shift = nn.Parameter(torch.zeros(()), requires_grad=self.affine)
 
     def forward(self, inputs: Tensor, symmetric: bool) -> Tensor:
-        _, maps = self.encoder(inputs)
+        maps: Tensor = self.encoder(inputs)[1]
         if symmetric:
             maps = (maps + maps.transpose(1, 2)) / 2
         if not self.affine:
             return maps
         # Rows of a softmax sum to one: centre and scale away what that fixes.
-        return self.scale * (maps.shape[1] * maps - 1) + self.shift
+        fitted: Tensor = self.scale * (maps.shape[1] * maps - 1) + self.shift
+        return fitted
 
 
 def fit(
@@ -176,7 +177,7 @@ def _train_epoch(
 
 
 def _loss(model: _Model, problem: Problem, rows: Tensor) -> Tensor:
-    maps = model(problem.inputs[rows], problem.symmetric)
+    maps: Tensor = model(problem.inputs[rows], problem.symmetric)
     difference = (maps - problem.targets[rows])[:, problem.mask]
     return difference.square().mean()
 

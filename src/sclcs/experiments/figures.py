@@ -68,7 +68,9 @@ def curves_by_ratio(axes: Axes, part: pd.DataFrame, title: str, y: str) -> None:
     finish(axes, title, "share of the samples", y)
 
 
-def paired_bars(axes: Axes, names: Sequence[str], pairs: pd.DataFrame, labels: Sequence[str]) -> None:
+def paired_bars(
+    axes: Axes, names: Sequence[str], pairs: pd.DataFrame, labels: Sequence[str]
+) -> None:
     """Draw two bars per name: the columns ``one`` and ``two`` of `pairs`, with whiskers."""
     for shift, column, colour, label in (
         (-0.19, "one", MUTED, labels[0]),

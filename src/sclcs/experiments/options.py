@@ -129,7 +129,9 @@ class Options:
             raise UnknownNameError(
                 f"Unknown option {name_first(unknown)}; the known ones are {', '.join(known)}."
             )
-        chosen = {name: _fixed(value) for name, value in given.items() if value is not None}
+        chosen: dict[str, Any] = {
+            name: _fixed(value) for name, value in given.items() if value is not None
+        }
         return replace(start if toy else cls(), **chosen)
 
     @property

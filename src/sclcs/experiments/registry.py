@@ -15,10 +15,27 @@ from sclcs.experiments.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENTS", "Experiment", "Measured", "find_experiment", "register"]
+__all__ = ["EXPERIMENTS", "Experiment", "Measured", "Outcome", "find_experiment", "register"]
 
 #: A cell and what was measured in it.
 Measured = tuple[Cell, list[Row]]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a figure can be drawn from.
+
+    Parameters
+    ----------
+    setup : Setup
+    measured : DataFrame
+        One row per measurement.
+    summary : DataFrame
+    """
+
+    setup: Setup
+    measured: pd.DataFrame
+    summary: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -43,7 +60,7 @@ class Experiment:
     tables : callable
         From the summary to tables for people.
     draw : callable
-        From the setup, the measurements and the summary to the figure.
+        From all that to the figure.
     """
 
     name: str
@@ -53,7 +70,7 @@ class Experiment:
     measure: Callable[[Setup, Sequence[Cell]], Iterator[Measured]]
     summarise: Callable[[pd.DataFrame], pd.DataFrame]
     tables: Callable[[pd.DataFrame], list[Table]]
-    draw: Callable[[Setup, pd.DataFrame, pd.DataFrame], Figure]
+    draw: Callable[[Outcome], Figure]
 
     def to_dict(self) -> dict[str, str]:
         """Return the facts as JSON values."""

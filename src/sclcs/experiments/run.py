@@ -19,7 +19,7 @@ from sclcs.core.provenance import plain, versions
 from sclcs.experiments.cells import CellBook
 from sclcs.experiments.options import Options
 from sclcs.experiments.readme import readme
-from sclcs.experiments.registry import EXPERIMENTS, Experiment, find_experiment
+from sclcs.experiments.registry import EXPERIMENTS, Experiment, Outcome, find_experiment
 from sclcs.experiments.setup import Setup
 
 __all__ = ["run_all", "run_experiment"]
@@ -173,7 +173,7 @@ def _write(
     write_text(folder / "summary.csv", _csv(summary))
     write_text(folder / "table.md", "\n".join(table.markdown() for table in tables))
     write_text(folder / "table.tex", "\n".join(table.latex() for table in tables))
-    figure = experiment.draw(setup, measured, summary)
+    figure = experiment.draw(Outcome(setup, measured, summary))
     for ending in ("png", "svg"):
         save_figure(figure, folder / f"figure.{ending}")
     write_json(folder / "config.json", plain(facts))

@@ -15,10 +15,19 @@ from sclcs.experiments.options import Options
 from sclcs.experiments.scorer import Scorer
 from sclcs.spi.fc_store import FCStore
 
-__all__ = ["Cell", "Row", "Setup"]
+__all__ = ["Cell", "Row", "Setup", "asks_task"]
 
 Cell = dict[str, Any]
 Row = dict[str, Any]
+
+
+def asks_task(method: str) -> bool:
+    """Return whether a method's choice depends on the task: it learns it, or is guided by it."""
+    from sclcs.selection import SELECTORS
+
+    selector = SELECTORS[method]
+    uses = selector.needs_training or "panel" in selector.parameters
+    return uses and "task" in selector.parameters
 
 
 @dataclass(frozen=True, eq=False)

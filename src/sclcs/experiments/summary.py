@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -109,7 +110,7 @@ def method_order(methods: Sequence[str]) -> list[str]:
 
     paper = list(dict.fromkeys(paper_table("main")["method"]))
     known = paper + [name for name in SELECTORS if name not in paper]
-    return sorted(dict.fromkeys(methods), key=lambda name: known.index(name))
+    return sorted(dict.fromkeys(methods), key=known.index)
 
 
 def agreement_tables(
@@ -157,12 +158,9 @@ def agreement_tables(
     return tables
 
 
-def _cell(row: dict[str, float]) -> str:
-    several = row["worst"] if row["n"] > 1 else None
-    ours = spread(
-        *(PERCENT * row[name] for name in ("mean", "std")),
-        None if several is None else PERCENT * several,
-    )
+def _cell(row: Mapping[Any, float]) -> str:
+    worst = PERCENT * row["worst"] if row["n"] > 1 else None
+    ours = spread(PERCENT * row["mean"], PERCENT * row["std"], worst)
     paper = spread(PERCENT * row["paper_mean"], PERCENT * row["paper_std"])
     undefined = f" [{number(row['undefined'], 0)} undefined]" if row["undefined"] else ""
     return beside(ours + undefined, paper)

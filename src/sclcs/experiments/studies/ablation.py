@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from sclcs.encoder.settings import PRESETS
 from sclcs.experiments.agreement import MEASURES, measure_agreement
 from sclcs.experiments.figures import grid
 from sclcs.experiments.paper import paper_table
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.summary import aggregate, beside_paper
 from sclcs.experiments.tables import Table, beside, number, spread
@@ -162,7 +162,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
     return [Table("ablation", caption, header, rows)]
 
 
-def _cell(row: dict[str, Any] | None, measure: str) -> str:
+def _cell(row: Mapping[Any, Any] | None, measure: str) -> str:
     if row is None:
         return "–"
     if measure == "stability":
@@ -171,8 +171,10 @@ def _cell(row: dict[str, Any] | None, measure: str) -> str:
     return beside(ours, spread(100 * row["paper_mean"], 100 * row["paper_std"]))
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    usual = summary[(summary["score"] == "cohen_d") & (summary["gain"] == "minmax")]
+def _draw(outcome: Outcome) -> Figure:
+    usual = outcome.summary[
+        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
+    ]
     shown = usual[usual["measure"] == "ndcg@10"]
     kinds = [what for what, _ in groupby(shown["what"])]
     figure, axes = grid(1, len(kinds), (2.7, 2.9))

@@ -12,8 +12,8 @@ from sclcs.benchmark.balance import balance
 from sclcs.core.progress import track
 from sclcs.experiments.figures import curves_by_ratio, grid
 from sclcs.experiments.paper import paper_table
-from sclcs.experiments.registry import Experiment, Measured, register
-from sclcs.experiments.setup import Cell, Setup
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
+from sclcs.experiments.setup import Cell, Setup, asks_task
 from sclcs.experiments.summary import aggregate, beside_paper, method_order
 from sclcs.experiments.tables import Table, beside, number, spread
 
@@ -35,17 +35,10 @@ def _cells(setup: Setup) -> list[Cell]:
     return [
         {"method": method, "label": label, "ratio": ratio, "repeat": seed}
         for method in options.methods
-        for label in _labels(setup, method)
+        for label in (options.tasks if asks_task(method) else ("",))
         for ratio in options.ratios
         for seed in options.seeds(method)
     ]
-
-
-def _labels(setup: Setup, method: str) -> Sequence[str]:
-    """Return the tasks, if the method asks for one."""
-    from sclcs.selection import SELECTORS
-
-    return setup.options.tasks if "task" in SELECTORS[method].parameters else ("",)
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
@@ -97,10 +90,10 @@ def _caption(measure: str, name: str) -> str:
     return f"{name}: {meaning[measure]}. Our mean ±std / the paper's number, where it has one."
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
+def _draw(outcome: Outcome) -> Figure:
     figure, axes = grid(2, 2, (4.4, 3.0))
-    task = setup.options.tasks[-1]
-    shown = summary.fillna({"label": ""})
+    task = outcome.setup.options.tasks[-1]
+    shown = outcome.summary.fillna({"label": ""})
     shown = shown[shown["label"].isin(["", task])]
     for place, (measure, name) in enumerate(MEASURES.items()):
         panel = axes[place // 2][place % 2]

@@ -11,7 +11,7 @@ import pandas as pd
 from sclcs.core.progress import track
 from sclcs.encoder.cache import trained_run
 from sclcs.experiments.figures import grid
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.tables import Table, number
 from sclcs.report.style import BLUE, ORANGE, finish
@@ -41,8 +41,9 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
         run = trained_run(
             setup.cohort, cell["preset"], seed=cell["repeat"], epochs=setup.options.epochs
         )
-        history = run.history[["epoch", "perturbation", "loss"]]
-        yield cell, history.to_dict(orient="records")
+        names = ("epoch", "perturbation", "loss")
+        columns = [run.history[name].tolist() for name in names]
+        yield cell, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
@@ -101,10 +102,10 @@ def settled(values: np.ndarray, epochs: np.ndarray) -> float:
     return float(epochs[min(first + width // 2, len(epochs) - 1)])
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
+def _draw(outcome: Outcome) -> Figure:
     figure, axes = grid(1, 2, (4.6, 3.1))
     colours = dict(zip(PRESETS, (BLUE, ORANGE), strict=True))
-    for preset, part in summary.groupby("preset", sort=False):
+    for preset, part in outcome.summary.groupby("preset", sort=False):
         peak = part["perturbation"].max()  # presets measure it in different units
         for panel, column, scale in ((axes[0][0], "perturbation", peak), (axes[0][1], "loss", 1)):
             panel.plot(

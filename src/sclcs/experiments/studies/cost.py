@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 from sclcs.core.progress import track
 from sclcs.experiments.figures import grid
 from sclcs.experiments.paper import paper_table
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Row, Setup
 from sclcs.experiments.tables import Table, beside, number
 from sclcs.report.style import BLUE, MUTED, finish
@@ -39,20 +40,16 @@ def _cells(setup: Setup) -> list[Cell]:
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     from sclcs.spi import catalogue
 
-    table = catalogue()
+    facts = catalogue()[["family", "implemented", "pyspi_seconds"]].to_dict(orient="index")
     store = setup.store()
     ours = store.status().groupby("spi")["seconds"].sum() / len(store)
     for cell in track(cells, "costs"):
         if cell["what"] == "selector":
             yield cell, [_time_selector(setup, cell["name"])]
         else:
-            facts = {
-                "family": table.loc[cell["name"], "family"],
-                "implemented": bool(table.loc[cell["name"], "implemented"]),
-                "pyspi_seconds": float(table.loc[cell["name"], "pyspi_seconds"]),
-                "seconds": float(ours.get(cell["name"], np.nan)),
-            }
-            yield cell, [facts]
+            seconds = float(ours.get(cell["name"], np.nan))
+            known = {str(name): value for name, value in facts[cell["name"]].items()}
+            yield cell, [known | {"seconds": seconds}]
 
 
 def _time_selector(setup: Setup, method: str) -> Row:
@@ -73,9 +70,9 @@ def _time_selector(setup: Setup, method: str) -> Row:
     return {"seconds_per_epoch": max(both - again, 0.0) / epochs, "seconds_score": again}
 
 
-def _cpu_seconds(work: object) -> float:
+def _cpu_seconds(work: Callable[[], object]) -> float:
     started = time.process_time()
-    work()  # type: ignore[operator]
+    work()
     return time.process_time() - started
 
 
@@ -103,7 +100,7 @@ def _bins(operators: pd.DataFrame) -> Table:
             str(ours[place]),
             str(printed.get(high, "–")),
         ]
-        for place, (low, high) in enumerate(zip(BINS[:-1], BINS[1:], strict=True))
+        for place, (low, high) in enumerate(pairwise(BINS))
     ]
     header = ["seconds per sample", "pyspi, 33 x 70", "sclcs, this cohort", "paper, 33 x 240"]
     caption = (
@@ -160,8 +157,8 @@ def _selectors(summary: pd.DataFrame) -> Table:
     return Table("selectors", caption, header, rows)
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    operators = summary[summary["what"] == "operator"]
+def _draw(outcome: Outcome) -> Figure:
+    operators = outcome.summary[outcome.summary["what"] == "operator"]
     figure, axes = grid(1, 2, (4.8, 3.2))
     edges = np.logspace(-5, 3, 41).tolist()
     for column, label, colour in (

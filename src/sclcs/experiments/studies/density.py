@@ -10,7 +10,7 @@ import pandas as pd
 from sclcs.cohort.coreset import CoreSet
 from sclcs.experiments.agreement import MEASURES, measure_agreement
 from sclcs.experiments.figures import grid, paired_bars
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.studies.labels import paper_ratios
 from sclcs.experiments.summary import aggregate, agreement_tables, method_order
@@ -74,8 +74,10 @@ def _caption(facts: dict[str, str]) -> str:
     )
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    usual = summary[(summary["score"] == "cohen_d") & (summary["gain"] == "minmax")]
+def _draw(outcome: Outcome) -> Figure:
+    usual = outcome.summary[
+        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
+    ]
     shown = usual[usual["measure"] == "ndcg@10"]
     tasks, ratios = list(dict.fromkeys(shown["task"])), sorted(set(shown["ratio"]))
     figure, axes = grid(len(tasks), len(ratios), (3.3, 2.9))

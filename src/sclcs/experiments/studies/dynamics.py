@@ -11,7 +11,7 @@ import pandas as pd
 from sclcs.core.progress import track
 from sclcs.encoder.cache import trained_run
 from sclcs.encoder.run import EncoderRun
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.tables import Table, spread
 from sclcs.report.encoder_figure import draw_attention
@@ -72,8 +72,8 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
     return [Table("dynamics", caption, header, rows)]
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    return draw_attention(_run(setup, setup.options.seed), setup.cohort)
+def _draw(outcome: Outcome) -> Figure:
+    return draw_attention(_run(outcome.setup, outcome.setup.options.seed), outcome.setup.cohort)
 
 
 DYNAMICS = register(

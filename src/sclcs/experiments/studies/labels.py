@@ -11,7 +11,7 @@ from sclcs.cohort.coreset import CoreSet
 from sclcs.experiments.agreement import measure_agreement
 from sclcs.experiments.figures import grid, paired_bars
 from sclcs.experiments.options import PAPER_RATIOS
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.summary import agreement_tables, method_order, summarise_agreement
 from sclcs.experiments.tables import Table
@@ -28,9 +28,7 @@ def learners(methods: Sequence[str]) -> list[str]:
     from sclcs.selection import SELECTORS
 
     known = {name: SELECTORS[name] for name in methods}
-    return [
-        name for name, s in known.items() if s.needs_training and "dimensions" in s.parameters
-    ]
+    return [name for name, s in known.items() if s.needs_training and "dimensions" in s.parameters]
 
 
 def paper_ratios(setup: Setup) -> list[float]:
@@ -76,8 +74,10 @@ def _caption(facts: dict[str, str]) -> str:
     )
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    usual = summary[(summary["score"] == "cohen_d") & (summary["gain"] == "minmax")]
+def _draw(outcome: Outcome) -> Figure:
+    usual = outcome.summary[
+        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
+    ]
     shown = usual[(usual["measure"] == "ndcg@10") & (usual["ratio"] == usual["ratio"].min())]
     tasks = list(dict.fromkeys(shown["task"]))
     labels = list(dict.fromkeys(shown["label"]))

@@ -10,7 +10,7 @@ import pandas as pd
 from sclcs.cohort.coreset import CoreSet
 from sclcs.experiments.agreement import MEASURES, ceiling_rows, measure_agreement
 from sclcs.experiments.figures import curves_by_ratio, grid
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Row, Setup
 from sclcs.experiments.summary import agreement_tables, summarise_agreement
 from sclcs.experiments.tables import Table, number
@@ -49,8 +49,8 @@ def _choose(setup: Setup, cell: Cell) -> CoreSet:
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     for cell in cells:
         if cell["method"] == CEILING:
-            rows = ceiling_rows(setup.scorer, cell["task"], setup.options.splits, cell["repeat"])
-            yield cell, [{"operators": "all", **row} for row in rows]
+            halves = ceiling_rows(setup.scorer, cell["task"], setup.options.splits, cell["repeat"])
+            yield cell, [{"operators": "all", **row} for row in halves]
     real = [cell for cell in cells if cell["method"] != CEILING]
     for cell, rows in measure_agreement(setup, real, _choose, subsets=_subsets(setup)):
         yield cell, [row for row in rows if row["operators"] == "all" or _usual(row)]
@@ -90,8 +90,9 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 
 def _caption(facts: dict[str, str]) -> str:
+    measure = facts["measure"].replace("ndcg", "nDCG")
     return (
-        f"{facts['measure'].replace('ndcg', 'nDCG')} with the full ranking, {TASKS.get(facts['task'], facts['task'])}, score "
+        f"{measure} with the full ranking, {TASKS.get(facts['task'], facts['task'])}, score "
         f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
         "paper's mean ±std. The paper's score and gain are not stated."
     )
@@ -106,10 +107,9 @@ def _unseen_caption(facts: dict[str, str]) -> str:
 
 def _ceiling(summary: pd.DataFrame) -> Table:
     halves = summary[summary["method"] == CEILING]
-    wide = halves.pivot_table("mean", ["task", "score", "gain"], "measure", sort=False)
     rows = [
-        [*map(str, key), *(number(100 * values[name]) for name in MEASURES)]
-        for key, values in wide.to_dict(orient="index").items()
+        [*map(str, key), *(number(100 * value) for value in part["mean"])]
+        for key, part in halves.groupby(["task", "score", "gain"], sort=False)
     ]
     caption = (
         "Agreement of the rankings of two random halves of the subjects, in percent: what "
@@ -118,8 +118,10 @@ def _ceiling(summary: pd.DataFrame) -> Table:
     return Table("ceiling", caption, ["task", "score", "gain", *MEASURES], rows)
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    shown = summary[(summary["measure"] == "ndcg@10") & (summary["operators"] == "all")]
+def _draw(outcome: Outcome) -> Figure:
+    shown = outcome.summary[
+        (outcome.summary["measure"] == "ndcg@10") & (outcome.summary["operators"] == "all")
+    ]
     tasks = list(dict.fromkeys(shown["task"]))
     kinds = [("cohen_d", "minmax"), ("ratio", "raw")]
     figure, axes = grid(len(tasks), len(kinds), (4.6, 3.1))
@@ -155,4 +157,3 @@ MAIN = register(
         draw=_draw,
     )
 )
-

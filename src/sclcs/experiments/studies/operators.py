@@ -12,7 +12,7 @@ from sclcs.experiments.agreement import MEASURES, measure_agreement
 from sclcs.experiments.figures import curves_by_ratio, grid
 from sclcs.experiments.options import PAPER_METHODS
 from sclcs.experiments.paper import paper_table
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.studies.labels import paper_ratios
 from sclcs.experiments.summary import aggregate, agreement_tables, beside_paper
@@ -101,8 +101,10 @@ def _caption(facts: dict[str, str]) -> str:
     )
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    usual = summary[(summary["score"] == "cohen_d") & (summary["gain"] == "minmax")]
+def _draw(outcome: Outcome) -> Figure:
+    usual = outcome.summary[
+        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
+    ]
     shown = usual[usual["measure"] == "ndcg@10"]
     sets, tasks = list(dict.fromkeys(shown["operators"])), list(dict.fromkeys(shown["task"]))
     figure, axes = grid(len(tasks), len(sets), (3.4, 2.8))

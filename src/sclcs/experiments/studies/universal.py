@@ -1,4 +1,4 @@
-"""Theorem 2: can attention maps approximate the matrices of sixteen operators?
+"""Theorem 2: how well attention maps approximate the matrices of sixteen operators.
 
 Once as the paper seems to have done it (windows split at random, matrices made symmetric
 with a unit diagonal that counts, no softmax), and once soundly (subjects split, diagonal
@@ -19,7 +19,7 @@ from sclcs.core.progress import track
 from sclcs.core.seeds import generator
 from sclcs.experiments.figures import grid
 from sclcs.experiments.paper import paper_table
-from sclcs.experiments.registry import Experiment, Measured, register
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Row, Setup
 from sclcs.experiments.tables import Table, beside, number
 from sclcs.report.style import BLUE, ORANGE, finish
@@ -154,9 +154,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 def _sound(summary: pd.DataFrame) -> Table:
     sound = summary[summary["design"] == "sound"]
-    wide = {
-        (row["spi"], row["readout"]): row for row in sound.to_dict(orient="records")
-    }
+    wide = {(row["spi"], row["readout"]): row for row in sound.to_dict(orient="records")}
     rows = []
     for spi in dict.fromkeys(sound["spi"]):
         affine, logits = wide[spi, "affine"], wide[spi, "logits"]
@@ -188,8 +186,10 @@ def _sound(summary: pd.DataFrame) -> Table:
     return Table("sound", caption, header, rows)
 
 
-def _draw(setup: Setup, measured: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    curves = measured[(measured["kind"] == "curve") & (measured["design"] == "published")]
+def _draw(outcome: Outcome) -> Figure:
+    curves = outcome.measured[
+        (outcome.measured["kind"] == "curve") & (outcome.measured["design"] == "published")
+    ]
     names = list(dict.fromkeys(curves["spi"]))
     columns = min(4, len(names))
     figure, axes = grid(-(-len(names) // columns), columns, (2.5, 1.8))
