@@ -21,7 +21,7 @@ Readout = Literal["logits", "affine"]
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-BATCH, LEARNING_RATE = 64, 1e-3
+BATCH, LEARNING_RATE = 16, 1e-3  # small batches: a few hundred samples must give enough steps
 SHARES = (0.7, 0.8)  # end of the training and of the validation part
 VALIDATE_AT_ONCE = 256
 
@@ -172,7 +172,7 @@ def _train_epoch(
         loss = _loss(model, problem, rows)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        total += float(loss) * len(rows)
+        total += loss.item() * len(rows)
     return total / len(order)
 
 
@@ -187,7 +187,7 @@ def _error(model: _Model, problem: Problem, part: Integers) -> float:
     total = 0.0
     for start in range(0, len(part), VALIDATE_AT_ONCE):
         rows = torch.from_numpy(part[start : start + VALIDATE_AT_ONCE])
-        total += float(_loss(model, problem, rows)) * len(rows)
+        total += _loss(model, problem, rows).item() * len(rows)
     return total / len(part)
 
 
