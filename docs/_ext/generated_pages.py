@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
+from experiment_pages import experiment_section, experiments_table, section_names
 from markdown_table import table
 from selector_pages import comparison_table, parameters_page, selectors_table
 
@@ -152,6 +154,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "selector_parameters.md": parameters_page,
     "guided_table.md": guided_table,
     "scaling_table.md": scaling_table,
+    "experiments_table.md": experiments_table,
+}
+PAGES |= {
+    f"experiment_{name}_table.md": partial(experiment_section, name) for name in section_names()
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
 
 import pandas as pd
 
@@ -17,6 +16,7 @@ from sclcs.experiments.setup import Cell, Row, Setup, asks_task
 __all__ = ["CUTS", "GAINS", "MEASURES", "agreement_rows", "ceiling_rows", "measure_agreement"]
 
 CUTS = (5, 10, 20)
+CELLS_AT_ONCE = 120  # reading and ranking the matrices costs as much as some fifty core-sets
 GAINS: tuple[Gain, ...] = ("minmax", "raw")
 MEASURES = (*(f"ndcg@{cut}" for cut in CUTS), "kendall")
 
@@ -33,8 +33,7 @@ def measure_agreement(
 ) -> Iterator[Measured]:
     """Choose core-sets, score all operators on them, compare with the scores on all samples.
 
-    The core-sets of one repeat are evaluated together: one pass over the matrices serves
-    all of them.
+    Many core-sets are evaluated together: one pass over the matrices serves all of them.
 
     Parameters
     ----------
@@ -55,9 +54,9 @@ def measure_agreement(
     scorer = scorer or setup.scorer
     full = {task: scorer.full(task) for task in dict.fromkeys(cell["task"] for cell in cells)}
     ordered = sorted(cells, key=lambda cell: int(cell["repeat"]))
-    for repeat, group in groupby(ordered, key=lambda cell: int(cell["repeat"])):
-        members = list(group)
-        cores = _choose_once(setup, members, choose, f"core-sets of repeat {repeat}")
+    for start in range(0, len(ordered), CELLS_AT_ONCE):
+        members = ordered[start : start + CELLS_AT_ONCE]
+        cores = _choose_once(setup, members, choose, "choosing core-sets")
         requests = [(cell["task"], core) for cell, core in zip(members, cores, strict=True)]
         for cell, found in zip(members, scorer.core(requests), strict=True):
             yield cell, agreement_rows(full[cell["task"]], found, subsets)
