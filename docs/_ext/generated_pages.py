@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
+from experiment_pages import experiment_section, experiments_table, section_names
 from markdown_table import table
 from plan_pages import cost_laws_table, plan_check_table
 from selector_pages import comparison_table, parameters_page, selectors_table
@@ -155,6 +157,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "scaling_table.md": scaling_table,
     "cost_laws_table.md": cost_laws_table,
     "plan_check_table.md": plan_check_table,
+    "experiments_table.md": experiments_table,
+}
+PAGES |= {
+    f"experiment_{name}_table.md": partial(experiment_section, name) for name in section_names()
 }
 
 

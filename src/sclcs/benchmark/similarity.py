@@ -196,10 +196,15 @@ class OperatorVectors:
     def take(self, rows: NDArray[np.int64]) -> OperatorVectors:
         """Return the vectors of some samples, and their similarities if they are known."""
         taken = OperatorVectors(self.units[rows], self.usable[rows], self.screen)
-        known = self.__dict__.get("similarity")
+        known = self.known_similarity
         if known is not None:
             taken.__dict__["similarity"] = known[np.ix_(rows, rows)]
         return taken
+
+    @property
+    def known_similarity(self) -> Floats | None:
+        """The correlations of all pairs, if somebody asked for them before."""
+        return self.__dict__.get("similarity")
 
     @cached_property
     def similarity(self) -> Floats:

@@ -14,6 +14,7 @@ from sclcs.cli import (
     compute,
     demo,
     encoder,
+    experiment,
     fc,
     plan,
     rank,
@@ -50,6 +51,7 @@ app.command("select")(select.select)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)
+app.command("experiment")(experiment.experiment)
 
 INTERRUPTED = 130
 

@@ -1,0 +1,90 @@
+"""What the figures of several experiments share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sclcs.report.style import BLUE, INK, MUTED, ORANGE, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["HIGHLIGHTS", "curves_by_ratio", "grid", "paired_bars"]
+
+GREEN, PURPLE = "#2f7d5b", "#7a4fa3"
+#: Methods that are told apart by colour; all others are grey lines.
+HIGHLIGHTS = {
+    "random": (INK, "-"),
+    "sclcs": (ORANGE, "-"),
+    "sclcs-dense": (ORANGE, "--"),
+    "sps-mha": (PURPLE, ":"),
+    "stratified": (GREEN, "-"),
+    "guided": (BLUE, "-"),
+}
+
+
+def grid(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure and its axes by row and column; `size` is that of one panel."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, [list(line) for line in axes]
+
+
+def curves_by_ratio(axes: Axes, part: pd.DataFrame, title: str, y: str) -> None:
+    """Draw mean agreement against the size of the core-set, one line per method.
+
+    Parameters
+    ----------
+    axes : Axes
+    part : DataFrame
+        Rows of one measure: method, ratio, mean, std.
+    title, y : str
+    """
+    for method, line in part.groupby("method", sort=False):
+        ordered = line.sort_values("ratio")
+        places = range(len(ordered))
+        colour, style = HIGHLIGHTS.get(str(method), ("#c9ced6", "-"))
+        known = str(method) in HIGHLIGHTS
+        axes.plot(
+            places,
+            ordered["mean"],
+            style,
+            color=colour,
+            linewidth=1.9 if known else 1.0,
+            zorder=3 if known else 1,
+            label=str(method) if known else None,
+        )
+        if method == "random":
+            low, high = ordered["mean"] - ordered["std"], ordered["mean"] + ordered["std"]
+            axes.fill_between(places, low, high, color=INK, alpha=0.08, linewidth=0)
+    ratios = sorted(set(part["ratio"]))
+    axes.set_xticks(range(len(ratios)), [f"{100 * ratio:g} %" for ratio in ratios])
+    finish(axes, title, "share of the samples", y)
+
+
+def paired_bars(
+    axes: Axes, names: Sequence[str], pairs: pd.DataFrame, labels: Sequence[str]
+) -> None:
+    """Draw two bars per name: the columns ``one`` and ``two`` of `pairs`, with whiskers."""
+    for shift, column, colour, label in (
+        (-0.19, "one", MUTED, labels[0]),
+        (0.19, "two", BLUE, labels[1]),
+    ):
+        places = [place + shift for place in range(len(names))]
+        errors = pairs[f"{column}_std"].fillna(0.0)
+        axes.bar(
+            places,
+            pairs[column],
+            0.36,
+            yerr=errors,
+            color=colour,
+            label=label,
+            error_kw={"elinewidth": 0.8, "ecolor": INK},
+        )
+    axes.set_xticks(range(len(names)), list(names), rotation=45, ha="right")

@@ -1,0 +1,156 @@
+"""How an experiment is run: seeds, repeats, lengths of training, sizes of core-sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sclcs.core.errors import InputError, UnknownNameError, name_first
+
+__all__ = ["PAPER_METHODS", "PAPER_RATIOS", "Options"]
+
+#: The paper's methods, in the order of its tables.
+PAPER_METHODS = (
+    "random",
+    "kmeans",
+    "forgetting",
+    "entropy",
+    "el2n",
+    "aum",
+    "ccs",
+    "eva",
+    "boss",
+    "sclcs",
+    "sclcs-dense",
+    "sps-mha",
+)
+OUR_METHODS = ("subjects", "pairs", "stratified", "kcenter", "guided")
+PAPER_RATIOS = (0.1, 0.3, 0.5)
+TOY_OPERATORS = (
+    "cov_EmpiricalCovariance",
+    "kendalltau",
+    "xcorr_max_sig-True",
+    "pdist_chebyshev",
+    "mi_gaussian",
+    "te_kernel_W-0.25_k-1",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be changed about an experiment.
+
+    Parameters
+    ----------
+    seed : int
+        Repeat r of an experiment uses the seed ``seed + r`` for trainings and draws.
+    repeats : int
+        Of every method.
+    draws : int
+        Repeats of the method ``random``, which costs nothing and is the yardstick.
+    epochs : int
+        Of trainings of the encoder.
+    classifier_epochs : int, optional
+        Of trainings of the baselines' classifier; as `epochs` if not given.
+    ratios : sequence of float
+        Sizes of core-sets, as shares of the samples.
+    methods : sequence of str
+        Selection methods.
+    tasks : sequence of str
+        What operators are ranked for.
+    spis : str or sequence of str
+        Operators that are ranked.
+    splits : int
+        Random halves of the subjects for the ceiling.
+    jobs : int
+        Processes that compute matrices and threads that rank; no part of the result.
+    toy : bool
+        Whether sizes were cut down to try the machinery.
+    """
+
+    seed: int = 0
+    repeats: int = 5
+    draws: int = 20
+    epochs: int = 200
+    classifier_epochs: int | None = None
+    ratios: tuple[float, ...] = (0.02, 0.05, *PAPER_RATIOS)
+    methods: tuple[str, ...] = PAPER_METHODS + OUR_METHODS
+    tasks: tuple[str, ...] = ("subject", "diagnosis")
+    spis: str | tuple[str, ...] = "paper-fast"
+    splits: int = 50
+    jobs: int = 1
+    toy: bool = False
+
+    def __post_init__(self) -> None:
+        whole = ("repeats", "draws", "epochs", "classifier_epochs", "splits", "jobs")
+        for name in whole:
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise InputError(f"Expected {name} to be a whole number above 0, got {value!r}.")
+        wrong = [ratio for ratio in self.ratios if not 0 < ratio <= 1]
+        if wrong or not self.ratios:
+            raise InputError(
+                f"Expected ratios above 0 and at most 1, got {name_first(wrong) or 'none'}."
+            )
+        self._check_methods()
+
+    def _check_methods(self) -> None:
+        from sclcs.selection import SELECTORS
+
+        unknown = [name for name in self.methods if name not in SELECTORS]
+        if unknown or not self.methods:
+            raise UnknownNameError(
+                f"Unknown selection method {name_first(unknown) or '(none given)'}; the known "
+                f"ones are {', '.join(SELECTORS)}."
+            )
+
+    @classmethod
+    def make(cls, *, toy: bool = False, **given: Any) -> Options:  # noqa: ANN401
+        """Return options; None means the default, which is tiny for a toy run.
+
+        Parameters
+        ----------
+        toy : bool
+            Start from sizes that finish in seconds.
+        **given : object
+            Fields that differ; sequences may be lists.
+
+        Returns
+        -------
+        Options
+        """
+        start = cls(
+            repeats=2, draws=3, epochs=2, ratios=(0.3, 0.5), splits=4, spis=TOY_OPERATORS, toy=True
+        )
+        known = cls.__dataclass_fields__
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise UnknownNameError(
+                f"Unknown option {name_first(unknown)}; the known ones are {', '.join(known)}."
+            )
+        chosen: dict[str, Any] = {
+            name: _fixed(value) for name, value in given.items() if value is not None
+        }
+        return replace(start if toy else cls(), **chosen)
+
+    @property
+    def baseline_epochs(self) -> int:
+        """Epochs of trainings of the classifier."""
+        return self.classifier_epochs or self.epochs
+
+    def seeds(self, method: str = "") -> list[int]:
+        """Return the seeds of the repeats of a method."""
+        count = max(self.draws, self.repeats) if method == "random" else self.repeats
+        return [self.seed + repeat for repeat in range(count)]
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the value of a cell; the rest only decides which cells there are."""
+        facts = asdict(self) | {"classifier_epochs": self.baseline_epochs}
+        for name in ("repeats", "draws", "ratios", "methods", "tasks", "jobs"):
+            facts.pop(name)
+        return facts
+
+
+def _fixed(value: object) -> object:
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

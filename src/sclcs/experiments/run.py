@@ -1,0 +1,185 @@
+"""Running an experiment: measure what is missing, then write tables, figure and record."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import sclcs.experiments.studies  # noqa: F401 (registers all experiments)
+from sclcs.cohort.cohort import Cohort
+from sclcs.core.files import write_json, write_text
+from sclcs.core.progress import task
+from sclcs.core.provenance import plain, versions
+from sclcs.experiments.cells import CellBook
+from sclcs.experiments.options import Options
+from sclcs.experiments.readme import readme
+from sclcs.experiments.registry import EXPERIMENTS, Experiment, Outcome, find_experiment
+from sclcs.experiments.setup import Setup
+
+__all__ = ["run_all", "run_experiment"]
+
+
+def run_experiment(
+    name: str,
+    cohort: Cohort | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    fc: str | os.PathLike[str] | None = None,
+    toy: bool = False,
+    command: str | None = None,
+    **options: Any,  # noqa: ANN401
+) -> pd.DataFrame:
+    """Make one of the paper's tables and figures on a cohort.
+
+    A run that was stopped goes on where it stopped when it is called again with the same
+    arguments; more repeats, ratios or methods only add what is missing.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`~sclcs.experiments.registry.EXPERIMENTS`.
+    cohort : Cohort or path
+        On which cohort.
+    out : path-like
+        Folder for ``cells.csv`` (one row per measurement), ``summary.csv`` (the paper's
+        numbers beside ours), ``table.md``, ``table.tex``, ``figure.png``, ``figure.svg``,
+        ``config.json`` and ``README.md``.
+    fc : path-like, optional
+        FC store of the cohort; ``out/fc`` by default. Operators that it lacks are computed.
+    toy : bool
+        Try the machinery: few operators, epochs and repeats.
+    command : str, optional
+        What the user typed, for the record.
+    **options : object
+        See :class:`~sclcs.experiments.options.Options`.
+
+    Returns
+    -------
+    DataFrame
+        The summary.
+    """
+    experiment = find_experiment(name)
+    chosen = Options.make(toy=toy, **options)
+    whole = cohort if isinstance(cohort, Cohort) else Cohort.open(cohort)
+    folder = Path(out)
+    setup = Setup(whole, Path(fc) if fc else folder / "fc", chosen)
+    setup.require_tasks()
+    started = time.perf_counter()
+    identity = {"experiment": name, "cohort_fingerprint": whole.fingerprint}
+    book = CellBook(folder / "cells.jsonl", identity | chosen.identity())
+    cells = experiment.cells(setup)
+    _measure(experiment, setup, cells, book)
+    measured = book.table(cells)
+    facts = _facts(experiment, setup, len(cells), command)
+    facts["cpu_seconds"] = round(book.cpu_seconds, 1)
+    facts["seconds_of_this_run"] = round(time.perf_counter() - started, 1)
+    return _write(experiment, setup, measured, folder, facts)
+
+
+def run_all(
+    cohort: Cohort | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    fc: str | os.PathLike[str] | None = None,
+    **options: Any,  # noqa: ANN401
+) -> dict[str, pd.DataFrame]:
+    """Run every experiment into its own folder of `out`; they share one FC store.
+
+    Parameters
+    ----------
+    cohort, out, fc, **options
+        As for :func:`run_experiment`.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        The summary of each experiment.
+    """
+    whole = cohort if isinstance(cohort, Cohort) else Cohort.open(cohort)
+    folder = Path(out)
+    store = Path(fc) if fc else folder / "fc"
+    return {
+        name: run_experiment(name, whole, folder / name, fc=store, **options)
+        for name in EXPERIMENTS
+    }
+
+
+def _measure(experiment: Experiment, setup: Setup, cells: list[Any], book: CellBook) -> None:
+    missing = [cell for cell in cells if cell not in book]
+    if not missing:
+        return
+    with task(f"experiment {experiment.name}", len(missing)) as ticker:
+        before = time.process_time()
+        for cell, rows in experiment.measure(setup, missing):
+            now = time.process_time()
+            book.add(cell, rows, now - before)
+            before = now
+            ticker.advance()
+
+
+def _facts(experiment: Experiment, setup: Setup, cells: int, command: str | None) -> dict[str, Any]:
+    cohort = setup.cohort
+    return {
+        **experiment.to_dict(),
+        "command": command or f"sclcs experiment {experiment.name}",
+        "cohort": {
+            "fingerprint": cohort.fingerprint,
+            "samples": len(cohort),
+            "subjects": cohort.n_subjects,
+            "regions": cohort.n_regions,
+            "timepoints": cohort.n_timepoints,
+        },
+        "options": setup.options.identity()
+        | {
+            name: getattr(setup.options, name)
+            for name in ("repeats", "draws", "ratios", "methods", "tasks")
+        },
+        "cells": cells,
+        "versions": _versions(),
+        "python": sys.version.split()[0],
+        "machine": platform.machine(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = versions()
+    try:
+        found["torch"] = version("torch")
+    except PackageNotFoundError:
+        found["torch"] = "none"
+    return found
+
+
+def _write(
+    experiment: Experiment,
+    setup: Setup,
+    measured: pd.DataFrame,
+    folder: Path,
+    facts: dict[str, Any],
+) -> pd.DataFrame:
+    from sclcs.report.style import save_figure
+
+    summary = experiment.summarise(measured)
+    tables = experiment.tables(summary)
+    write_text(folder / "cells.csv", _csv(measured))
+    write_text(folder / "summary.csv", _csv(summary))
+    write_text(folder / "table.md", "\n".join(table.markdown() for table in tables))
+    write_text(folder / "table.tex", "\n".join(table.latex() for table in tables))
+    figure = experiment.draw(Outcome(setup, measured, summary))
+    for ending in ("png", "svg"):
+        save_figure(figure, folder / f"figure.{ending}")
+    write_json(folder / "config.json", plain(facts))
+    write_text(folder / "README.md", readme(facts))
+    return summary
+
+
+def _csv(table: pd.DataFrame) -> str:
+    return str(table.to_csv(index=False, lineterminator="\n", float_format="%.5g"))

@@ -1,0 +1,121 @@
+"""What every experiment is given: a cohort, its matrices, and options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.core.errors import InputError
+from sclcs.experiments.options import Options
+from sclcs.experiments.scorer import Scorer
+from sclcs.spi.fc_store import FCStore
+
+__all__ = ["Cell", "Row", "Setup", "asks_task"]
+
+Cell = dict[str, Any]
+Row = dict[str, Any]
+
+
+def asks_task(method: str) -> bool:
+    """Return whether a method's choice depends on the task: it learns it, or is guided by it."""
+    from sclcs.selection import SELECTORS
+
+    selector = SELECTORS[method]
+    uses = selector.needs_training or "panel" in selector.parameters
+    return uses and "task" in selector.parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Everything an experiment may use.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    fc : Path
+        The FC store of the cohort; operators that are missing are computed into it.
+    options : Options
+    """
+
+    cohort: Cohort
+    fc: Path
+    options: Options
+
+    def store(self, spis: str | Sequence[str] | None = None) -> FCStore:
+        """Return the FC store with at least these operators (by default those of the options)."""
+        from sclcs.workflow.compute import compute_store
+
+        wanted = self.options.spis if spis is None else spis
+        return compute_store(
+            self.cohort,
+            self.fc,
+            wanted if isinstance(wanted, str) else list(wanted),
+            jobs=self.options.jobs,
+        )
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The scores of the options' operators on any core-set."""
+        return self.scorer_of(self.options.spis)
+
+    def scorer_of(self, spis: str | Sequence[str]) -> Scorer:
+        """Return the scores of some operators on any core-set; what is known is kept."""
+        from sclcs.spi import resolve
+
+        operators = resolve(spis if isinstance(spis, str) else list(spis))
+        return Scorer(
+            self.store(operators),
+            operators,
+            self.fc.with_name(f"{self.fc.name}-scores"),
+            jobs=self.options.jobs,
+        )
+
+    def require_tasks(self) -> None:
+        """Say before any long work that a label column is missing."""
+        columns = self.cohort.samples.columns
+        missing = [task for task in self.options.tasks if task not in columns]
+        if missing:
+            raise InputError(
+                f"The experiment ranks for {', '.join(self.options.tasks)}, but the cohort has no "
+                f"column {', '.join(missing)}; give tasks= (--tasks) that it has."
+            )
+
+    def select(self, method: str, ratio: float, seed: int, **parameters: Any) -> CoreSet:  # noqa: ANN401
+        """Choose a core-set; trainings take their length from the options.
+
+        Parameters
+        ----------
+        method, ratio, seed
+            As for :func:`sclcs.selection.select`.
+        **parameters : object
+            The method's own; a ``task`` is dropped where the method has none.
+
+        Returns
+        -------
+        CoreSet
+        """
+        from sclcs.selection import SELECTORS, select
+
+        selector = SELECTORS[method]
+        if "task" not in selector.parameters:
+            parameters.pop("task", None)
+        if selector.needs_training and "epochs" in selector.parameters:
+            encoder = "preset" in selector.parameters
+            options = self.options
+            parameters.setdefault("epochs", options.epochs if encoder else options.baseline_epochs)
+        if "fc" in selector.parameters:
+            parameters |= self._guiding(selector.parameters["panel"])
+        return select(self.cohort, method, ratio, seed, **parameters)
+
+    def _guiding(self, panel: Sequence[str]) -> dict[str, Any]:
+        """Return the matrices of the guiding panel; a toy's own operators guide it."""
+        if self.options.toy:
+            panel = list(self.options.spis)
+        self.store(panel)
+        quick = {"proposals": 200, "restarts": 1} if self.options.toy else {}
+        return {"fc": str(self.fc), "panel": list(panel), **quick}

@@ -1,0 +1,28 @@
+"""The eleven experiments; importing registers them in the order in which they are listed."""
+
+# ruff: noqa: I001 (the order is the order of the list)
+from sclcs.experiments.studies import main
+from sclcs.experiments.studies import labels
+from sclcs.experiments.studies import density
+from sclcs.experiments.studies import universal
+from sclcs.experiments.studies import convergence
+from sclcs.experiments.studies import dynamics
+from sclcs.experiments.studies import balance
+from sclcs.experiments.studies import operators
+from sclcs.experiments.studies import windows
+from sclcs.experiments.studies import cost
+from sclcs.experiments.studies import ablation
+
+__all__ = [
+    "ablation",
+    "balance",
+    "convergence",
+    "cost",
+    "density",
+    "dynamics",
+    "labels",
+    "main",
+    "operators",
+    "universal",
+    "windows",
+]

@@ -1,0 +1,120 @@
+"""Shorter windows: the same scans cut into windows of 50 time points every 45."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sclcs.cohort.coreset import CoreSet
+from sclcs.experiments.agreement import MEASURES, measure_agreement
+from sclcs.experiments.figures import curves_by_ratio, grid
+from sclcs.experiments.options import PAPER_METHODS
+from sclcs.experiments.paper import paper_table
+from sclcs.experiments.recut import recut
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
+from sclcs.experiments.setup import Cell, Setup
+from sclcs.experiments.studies.labels import paper_ratios
+from sclcs.experiments.studies.operators import LEFT_OUT
+from sclcs.experiments.summary import aggregate, agreement_tables, beside_paper
+from sclcs.experiments.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["WINDOWS"]
+
+PAPER_CUT, OTHER_CUT = (70, 35), (50, 45)  # length, stride
+
+
+def other_cut(setup: Setup) -> tuple[int, int]:
+    """Return the other length and stride, in proportion to the cohort's windows."""
+    length = setup.cohort.n_timepoints
+    return round(OTHER_CUT[0] * length / PAPER_CUT[0]), round(OTHER_CUT[1] * length / PAPER_CUT[0])
+
+
+def _cuts(setup: Setup) -> dict[str, Setup]:
+    """Return the setup of the cohort as it is, and of its scans cut in the other way."""
+    length, stride = other_cut(setup)
+    other = recut(setup.cohort, length, stride)
+    place = setup.fc.with_name(f"{setup.fc.name}-{length}x{stride}")
+    return {"usual": setup, "short": Setup(other, place, setup.options)}
+
+
+def _cells(setup: Setup) -> list[Cell]:
+    options = setup.options
+    methods = [name for name in options.methods if name in PAPER_METHODS and name not in LEFT_OUT]
+    return [
+        {"windows": cut, "task": task, "method": method, "ratio": ratio, "repeat": seed}
+        for cut in ("usual", "short")
+        for task in options.tasks
+        for method in methods or options.methods
+        for ratio in paper_ratios(setup)
+        for seed in options.seeds(method)
+    ]
+
+
+def _choose(setup: Setup, cell: Cell) -> CoreSet:
+    return setup.select(cell["method"], cell["ratio"], cell["repeat"], task=cell["task"])
+
+
+def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
+    for name, cut in _cuts(setup).items():
+        own = [cell for cell in cells if cell["windows"] == name]
+        if own:
+            yield from measure_agreement(cut, own, _choose)
+
+
+def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
+    keys = ["windows", "task", "method", "ratio", "score", "gain"]
+    table = aggregate(measured, keys, MEASURES)
+    usual = paper_table("main").assign(windows="usual")
+    usual[["mean", "std"]] /= 100
+    short = paper_table("windows").rename(columns={"value": "mean"}).assign(windows="short")
+    published = pd.concat([usual, short])
+    published["measure"] = "ndcg@" + published["k"].astype(str)
+    return beside_paper(table, published, ["windows", "task", "method", "ratio", "measure"])
+
+
+def _tables(summary: pd.DataFrame) -> list[Table]:
+    return agreement_tables(summary, ("windows", "task", "score", "gain"), _caption)
+
+
+def _caption(facts: dict[str, str]) -> str:
+    length, stride = PAPER_CUT if facts["windows"] == "usual" else OTHER_CUT
+    return (
+        f"Windows {length}/{stride} ({facts['windows']}); ranking for {facts['task']}, score "
+        f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
+        "paper's."
+    )
+
+
+def _draw(outcome: Outcome) -> Figure:
+    usual = outcome.summary[
+        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
+    ]
+    shown = usual[usual["measure"] == "ndcg@10"]
+    tasks, cuts = list(dict.fromkeys(shown["task"])), list(dict.fromkeys(shown["windows"]))
+    figure, axes = grid(len(tasks), len(cuts), (4.4, 3.0))
+    for row, task in enumerate(tasks):
+        for column, name in enumerate(cuts):
+            part = shown[(shown["task"] == task) & (shown["windows"] == name)]
+            curves_by_ratio(axes[row][column], part, f"{task}: {name} windows", "nDCG@10")
+            axes[row][column].set_ylim(0, 1.03)
+    axes[0][0].legend(frameon=False, fontsize=7, loc="lower right")
+    return figure
+
+
+WINDOWS = register(
+    Experiment(
+        name="windows",
+        title="Does the length of the windows matter?",
+        paper="Table 11 (robustness to window size)",
+        cells=_cells,
+        measure=_measure,
+        summarise=_summarise,
+        tables=_tables,
+        draw=_draw,
+    )
+)

@@ -1,0 +1,152 @@
+"""The parts that experiments share."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sclcs import simulate_cohort
+from sclcs.benchmark import consistency, rank
+from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.experiments.options import Options
+from sclcs.experiments.recut import recut
+from sclcs.experiments.scorer import Scorer
+from sclcs.experiments.summary import aggregate, agreement_tables, summarise_agreement
+from sclcs.experiments.tables import Table, spread
+from sclcs.selection import select
+from sclcs.workflow.compute import compute_store
+
+OPERATORS = ["cov_EmpiricalCovariance", "kendalltau", "pdist_chebyshev", "cov_LedoitWolf"]
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scorer")
+    cohort = simulate_cohort(8, 3, 5, length=30, stride=15, seed=2)
+    store = compute_store(cohort, folder / "fc", OPERATORS)
+    return cohort, Scorer(store, OPERATORS, folder / "scores"), folder
+
+
+def test_scores_are_those_of_rank_and_are_kept(scorer, monkeypatch):
+    cohort, kept, folder = scorer
+    cores = [select(cohort, "random", 0.7, seed) for seed in range(20)]
+    requests = [(task, core) for core in cores for task in ("subject", "diagnosis")]
+    found = kept.core(requests)
+    for (task, core), table in zip(requests[:4], found[:4], strict=True):
+        for score in ("cohen_d", "ratio"):
+            expected = rank(kept.source, task, coreset=core, score=score).scores
+            np.testing.assert_allclose(table[score], expected[OPERATORS], rtol=1e-5, atol=1e-6)
+    assert found[0].loc["cov_LedoitWolf"].equals(found[0].loc["cov_EmpiricalCovariance"])
+    monkeypatch.setattr("sclcs.experiments.scorer.evaluate", None)  # nothing is computed again
+    again = Scorer(kept.source, OPERATORS[:2], folder / "scores").core(requests)
+    pd.testing.assert_frame_equal(again[3], found[3].loc[OPERATORS[:2]])
+
+
+def test_halves_hold_the_two_parts_of_every_split(scorer):
+    _, kept, _ = scorer
+    halves = kept.halves("subject", splits=3)
+    assert halves["cohen_d"].shape == (len(OPERATORS), 6)
+    np.testing.assert_array_equal(halves["ratio"], kept.halves("subject", splits=3)["ratio"])
+
+
+def test_scans_are_cut_again_without_their_files():
+    cohort = simulate_cohort(3, 3, 4, length=20, stride=10, seed=1)  # scans of 40 time points
+    other = recut(cohort, 16, 12)
+    assert (len(other), other.n_timepoints) == (9, 16)
+    assert (
+        other.samples["diagnosis"].tolist()
+        == np.repeat(cohort.samples["diagnosis"].to_numpy()[::3], 3).tolist()
+    )
+    first, again = np.asarray(cohort.signals[:3]), np.asarray(other.signals[:3])
+    np.testing.assert_array_equal(again[1][:, :8], first[1][:, 2:10])  # time points 12 to 19
+    np.testing.assert_array_equal(again[2][:, 6:16], first[2][:, 10:20])  # 30 to 39
+    assert set(other.samples["subject"]) == set(cohort.samples["subject"])
+
+
+def test_windows_with_gaps_cannot_be_joined():
+    cohort = simulate_cohort(3, 2, 4, length=10, stride=15, seed=1)
+    with pytest.raises(InputError, match="leave gaps"):
+        recut(cohort, 8, 4)
+
+
+def test_spread_is_over_defined_values_with_ddof_one():
+    table = pd.DataFrame({"method": ["a"] * 3 + ["b"] * 2, "x": [1.0, 2.0, 6.0, math.nan, 4.0]})
+    found = aggregate(table, ["method"], ["x"]).set_index("method")
+    assert found.loc["a", ["mean", "worst", "n", "undefined"]].tolist() == [3, 1, 3, 0]
+    assert found.loc["a", "std"] == pytest.approx(np.std([1, 2, 6], ddof=1))
+    assert found.loc["b", ["mean", "n", "undefined"]].tolist() == [4, 1, 1]
+
+
+def test_a_table_of_agreement_shows_ours_and_the_papers():
+    rows = [
+        {"task": "subject", "method": "random", "ratio": 0.1, "score": "s", "gain": "g"}
+        | dict.fromkeys(("ndcg@5", "ndcg@10", "ndcg@20", "kendall"), value)
+        for value in (0.5, 0.7)
+    ]
+    summary = summarise_agreement(pd.DataFrame(rows), ("task", "method", "ratio"), "main", True)
+    tables = agreement_tables(summary, ("task",), lambda facts: f"about {facts['task']}")
+    assert [table.name for table in tables] == [
+        "subject-ndcg@5", "subject-ndcg@10", "subject-ndcg@20",
+    ]  # fmt: skip
+    assert tables[0].rows == [["random", "60.0 ±14.1 (50.0) / 15.2 ±14.0"]]
+    assert "about subject" in tables[0].markdown()
+
+
+def test_tables_are_safe_in_latex():
+    table = Table("t", "100 % of a_b ±1", ["x_y", "b"], [["`f_g`", "1 & 2"]])
+    text = table.latex()
+    assert r"100 \% of a\_b $\pm$1" in text
+    assert r"f\_g & 1 \& 2 \\" in text
+    assert "`f_g`" in table.markdown()
+    assert spread(math.nan, 1.0) == "–"
+
+
+def test_options_name_what_is_wrong():
+    with pytest.raises(InputError, match="ratios above 0"):
+        Options(ratios=(0.1, 1.5))
+    with pytest.raises(InputError, match="repeats to be a whole number above 0, got 0"):
+        Options.make(repeats=0)
+    with pytest.raises(UnknownNameError, match="Unknown selection method magic"):
+        Options.make(methods=["magic"])
+    with pytest.raises(UnknownNameError, match="Unknown option epoch"):
+        Options.make(epoch=3)
+    toy = Options.make(toy=True, epochs=None, ratios=[0.5])
+    assert (toy.epochs, toy.ratios, toy.toy) == (2, (0.5,), True)
+    assert Options(seed=3, repeats=2, draws=4).seeds("random") == [3, 4, 5, 6]
+
+
+def test_fits_split_whole_groups_stop_early_and_leave_the_simplex():
+    torch = pytest.importorskip("torch")
+    from sclcs.experiments.approximation import Problem, fit, references, split
+
+    groups = np.repeat([f"s{k}" for k in range(20)], 2).astype(object)
+    parts = split(groups, seed=0)
+    assert [len(part) for part in parts] == [28, 4, 8]
+    assert not set(groups[parts[0]]) & set(groups[parts[2]])
+    random = np.random.default_rng(0)
+    signals = random.normal(size=(40, 5, 12)).astype(np.float32)
+    signals = (signals - signals.mean(2, keepdims=True)) / signals.std(2, keepdims=True)
+    inputs = torch.from_numpy(np.concatenate([signals, np.ones((40, 5, 1), np.float32)], axis=2))
+    correlation = torch.from_numpy(signals @ signals.transpose(0, 2, 1) / 12)
+    mask = torch.ones((5, 5), dtype=torch.bool)
+    problem = Problem(inputs, correlation, mask, *parts, symmetric=True)
+    known = references(problem)
+    assert known["pearson"] == pytest.approx(0, abs=1e-9)
+    assert known["edges"] < known["mean"]
+    found = fit(problem, "logits", epochs=8, patience=8)
+    assert found.train < 0.7 * found.start  # a product of the inputs: the maps can become it
+    assert [epoch for epoch, _, _ in found.curves] == list(range(1, 9))
+    offset = Problem(inputs, torch.full((40, 5, 5), 0.1), mask, *parts, symmetric=True)
+    shifted = fit(offset, "affine", epochs=8)
+    # The mean of a bare softmax is fixed: its error could not fall below this.
+    assert shifted.train < (0.1 - 1 / 5) ** 2
+    stopped = fit(offset, "logits", epochs=50, patience=1)
+    assert len(stopped.curves) <= stopped.best_epoch + 1
+
+
+def test_rankings_of_few_and_many_questions_agree(scorer):
+    cohort, kept, _ = scorer
+    core = select(cohort, "random", 0.7, 3)
+    alone = rank(kept.source, "diagnosis", coreset=core).scores
+    assert consistency(alone, kept.core([("diagnosis", core)])[0]["cohen_d"])["kendall"] == 1.0
