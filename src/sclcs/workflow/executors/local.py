@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -62,7 +64,8 @@ class LocalExecutor:
         import joblib
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        results = self._pool(joblib.delayed(_undisturbed)(function, item) for item in items)
+        with _workers_ignore_ctrl_c():
+            results = self._pool(joblib.delayed(_undisturbed)(function, item) for item in items)
         try:
             yield from results
         except TerminatedWorkerError as error:
@@ -84,6 +87,19 @@ class LocalExecutor:
                 batch_size=1,
                 pre_dispatch=WAITING_PER_PROCESS * self._jobs,
             )
+
+
+@contextmanager
+def _workers_ignore_ctrl_c() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C from birth; they would show a traceback each."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread decides about signals
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _call(function: Callable[[], None]) -> None:
