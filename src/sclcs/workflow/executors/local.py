@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -91,15 +90,22 @@ class LocalExecutor:
 
 @contextmanager
 def _workers_ignore_ctrl_c() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C from birth; they would show a traceback each."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread decides about signals
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Start processes that never see Ctrl-C, else each of them would show a traceback.
+
+    They inherit what is blocked here. The trackers of shared memory undo that when they start,
+    so they are started first.
+    """
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+    resource_tracker.ensure_running()
+    loky_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _call(function: Callable[[], None]) -> None:
