@@ -207,9 +207,9 @@ def test_means_of_matrices_are_those_of_numpy(finished_run):
 def test_the_methods_paragraph_says_what_was_done(finished_run, tmp_path):
     text, references = methods_text(RunParts(finished_run))
     assert "36 samples of 12 subjects, each with 6 regions and 40 time points (TR 2 s)" in text
-    assert "A core-set of 14 samples (39 % of the cohort)" in text
+    assert "A core-set of 14 samples (39\u00a0% of the cohort)" in text
     assert f"{len(OPERATORS)} statistical pairwise interactions" in text
-    assert "95 % intervals of scores and ranks are percentiles over 30 bootstrap draws" in text
+    assert "95\u00a0% intervals of scores and ranks are percentiles over 30 bootstrap draws" in text
     best = finished_run.confirmed("diagnosis").table["spi"].iloc[0]
     assert f"For diagnosis, {best} (" in text
     assert "Zhan L, Li Z, Huang J, Jia T (2026)" in references[0]

@@ -53,7 +53,7 @@ def test_chance_depends_on_the_score():
     basis = make_ranking([0.55, 0.4, 0.3], 0.1, "auc")
     verdict, text = judged(basis, ranking=basis, confirmed=basis)
     assert verdict.text == "No better than chance"
-    assert "(0.45 to 0.65) includes 0.5" in text
+    assert "(0.45 to 0.65) does not lie above 0.5" in text
     _, text = judged(make_ranking([0.9, 0.2, 0.1], 0.1, "ident_rate"))
     assert "chance" not in text
 
@@ -75,6 +75,17 @@ def test_the_whole_cohort_confirms_or_corrects():
     assert "Corrected by the whole cohort: on the core-set it had place 2 of 3." in text
 
 
+def test_operators_nobody_looked_at_are_counted():
+    core = make_ranking([0.9, 0.5, 0.85])
+    confirmed = make_ranking([0.9, 0.5], names=NAMES[:2])
+    verdict, text = judged(confirmed, ranking=core, confirmed=confirmed)
+    assert verdict.text == "Best of those checked"
+    assert "1 more operator could be as good, but only the best 2 were computed" in text
+    verdict, text = judged(confirmed, ranking=core, confirmed=confirmed, truth=core)
+    assert verdict.text == "Clear winner"
+    assert "could be as good" not in text
+
+
 def test_ties_share_the_first_place():
     core = make_ranking([0.9, 0.9, 0.4])
     everybody = make_ranking([0.7, 0.8, 0.1])
@@ -90,5 +101,5 @@ def test_truth_and_certificate_are_told():
         "confidence": 0.9,
     }
     _, text = judged(core, ranking=core, confirmed=core, truth=truth, certificate=certificate)
-    assert "on everybody it has place 2 of 3 (better than 33 % of them)" in text
-    assert "nDCG@10 0.95 (90 % interval 0.90 to 1.00" in text
+    assert "on everybody it has place 2 of 3 (better than 33\u00a0% of them)" in text
+    assert "nDCG@10 0.95 (90\u00a0% interval 0.90 to 1.00" in text
