@@ -4,11 +4,11 @@
 
 CPU seconds per sample, one thread, warm, in batches of eight, all implemented members of each
 family of the catalogue; exponents are slopes of log(seconds) over the last three sizes. A family
-stops growing when its next size would take longer than a minute. With --write the table and the figure of the
-documentation are made again, with --laws the table that `sclcs plan` reads: there the growth with
-regions is measured on longer samples, because near N = T the iterations of the sparse covariances
-hardly converge, and no power of N describes that. `--large` also runs the fast set on N = 400,
-T = 1200 and prints peak memory.
+stops growing when its next size would take longer than a minute. With --write the table and the
+figure of the documentation are made again, with --laws the table that `sclcs plan` reads: there
+the growth with regions is measured on longer samples, because near N = T the iterations of the
+sparse covariances hardly converge, and no power of N describes that. `--large` also runs the fast
+set on N = 400, T = 1200 and prints peak memory.
 """
 
 from __future__ import annotations
