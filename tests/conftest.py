@@ -70,3 +70,15 @@ def cohort(rng):
     )
     names = ["left", "right", "front", "back", "middle"]
     return Cohort(rng.normal(size=(7, 5, 13)), samples, names, 2.0, provenance={"source": "test"})
+
+
+@pytest.fixture(scope="module")
+def quick_plan():
+    """Runs predict their costs in a moment instead of some seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        from sclcs.workflow.calibration import Start
+
+        patch.setattr("sclcs.workflow.run_check.CALIBRATION_SECONDS", 0.01)
+        start = Start(1.0, 1.0, 10**8)
+        patch.setattr("sclcs.workflow.calibration._measure_start", lambda *_: start)
+        yield

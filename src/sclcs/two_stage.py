@@ -8,6 +8,7 @@ call goes on where an earlier one stopped.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -125,7 +126,8 @@ class RunResult:
 
 
 def _with_interval(row: dict[str, Any]) -> str:
-    return f"{row['spi']} {row['score']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    found = f"{row['spi']} {row['score']:.3f}"
+    return found if math.isnan(row["low"]) else f"{found} [{row['low']:.3f}, {row['high']:.3f}]"
 
 
 def run(

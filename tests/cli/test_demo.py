@@ -5,18 +5,15 @@ import pytest
 from sclcs.benchmark import consistency
 from sclcs.cohort.cohort import Cohort
 from sclcs.experiments.demo import SETTINGS
-from sclcs.workflow.calibration import Start
 from sclcs.workflow.run_folder import RunFolder
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(monkeypatch, quick_plan):
     monkeypatch.setattr("sclcs.experiments.demo.SUBJECTS", 20)
     monkeypatch.setattr("sclcs.experiments.demo.REGIONS", 6)
     smaller = {"spis": ["panel"], "ratio": 0.4, "bootstrap": 20, "method": "stratified"}
     monkeypatch.setattr("sclcs.experiments.demo.SETTINGS", SETTINGS | smaller)
-    start = Start(1.0, 1.0, 10**8)
-    monkeypatch.setattr("sclcs.workflow.calibration._measure_start", lambda *_: start)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
 
 

@@ -6,17 +6,11 @@ import pytest
 import yaml
 
 from sclcs import simulate_cohort
-from sclcs.workflow.calibration import Start
 from sclcs.workflow.run_folder import RunFolder
 
+pytestmark = pytest.mark.usefixtures("quick_plan")
+
 QUICK = ["--spis", "panel", "--method", "pairs", "--ratio", "0.5", "--bootstrap", "20"]
-
-
-@pytest.fixture(autouse=True)
-def quick_plan(monkeypatch):
-    start = Start(1.0, 1.0, 10**8)
-    monkeypatch.setattr("sclcs.workflow.calibration._measure_start", lambda *_: start)
-    monkeypatch.setattr("sclcs.workflow.run_check.CALIBRATION_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import pytest
 from sclcs import simulate_cohort
 from sclcs.cohort.cohort import Cohort
 from sclcs.two_stage import carry_out, collect_config
+from sclcs.workflow.plan import predict_costs
 from sclcs.workflow.run_folder import RunFolder
 
 IMAGE = "<img src=x onerror=alert(1)>"
@@ -14,6 +15,7 @@ SCRIPT = "</script><script>alert(2)</script>"
 TITLE = f"Run & {SCRIPT}"
 SITE = "site \"'><b>x</b>"
 REGION = f"region {SCRIPT}"
+PLANS = []
 OPERATORS = [
     "kendalltau",
     "cov_EmpiricalCovariance",
@@ -48,6 +50,13 @@ def hostile_cohort(subjects=12):
     )
 
 
+def predict_once(*arguments, **options):
+    """Predict the costs of the first run only; what a plan says is not the report's business."""
+    if not PLANS:
+        PLANS.append(predict_costs(*arguments, **options))
+    return PLANS[0]
+
+
 def make_run(out, *, until="confirm", cohort=None, **settings):
     """Carry out a small run; by default the whole of it but the report."""
     options = {
@@ -65,6 +74,7 @@ def make_run(out, *, until="confirm", cohort=None, **settings):
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sclcs.workflow.run_check.CALIBRATION_SECONDS", 0.02)
+        patch.setattr("sclcs.workflow.run_check.predict_costs", predict_once)
         given = hostile_cohort() if cohort is None else cohort
         carry_out(collect_config(None, options), given=given, until=until)
     return RunFolder.open(out)

@@ -20,7 +20,7 @@ from sclcs.report.html.svg import Axis, Drawing, axis_over, draw_ruler, tick_lab
         (formats.rank, 3.0, "3"),
         (formats.rank, 3.5, "3.5"),
         (formats.rank, math.nan, "–"),
-        (formats.percent, 0.256, "26 %"),
+        (formats.percent, 0.256, "26\u00a0%"),
         (formats.count, 12345, "12,345"),
         (formats.duration, 0.0, "0 s"),
         (formats.duration, 0.00046, "0.46 ms"),
@@ -93,7 +93,11 @@ def test_a_matrix_keeps_four_digits_and_its_gaps(rng):
     data = matrix_data(values, list("abcde"))
     np.testing.assert_allclose(read_back(data), values, atol=np.nanmax(np.abs(values)) / 60000)
     assert data["signed"]
-    assert data["limit"] == pytest.approx(np.nanmax(np.abs(values)))
+    assert data["high"] == -data["low"] == pytest.approx(np.nanmax(np.abs(values)))
+    positive = matrix_data(np.abs(values) + 1, list("abcde"))
+    assert not positive["signed"]
+    assert 1 <= positive["low"] < positive["high"]
+    assert matrix_data(values, list("abcde"), ends=(0.0, 2.0))["high"] == 2
 
 
 def test_matrices_without_variation_or_values():
@@ -101,7 +105,7 @@ def test_matrices_without_variation_or_values():
     assert np.isnan(read_back(nothing)).all()
     zeros = matrix_data(np.zeros((3, 3)), list("abc"))
     assert (read_back(zeros) == 0).all()
-    assert zeros["limit"] == 1.0
+    assert (zeros["low"], zeros["high"]) == (0.0, 1.0)
     assert not zeros["signed"]
 
 

@@ -4,7 +4,6 @@ import pytest
 from store_content import OPERATORS
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.workflow.calibration import Start
 from sclcs.workflow.compute import compute_store
 
 
@@ -25,13 +24,3 @@ def undisturbed(saved_cohort, tmp_path_factory):
     """The store of a run that nothing disturbed, in blocks of two samples."""
     out = tmp_path_factory.mktemp("undisturbed") / "fc"
     return compute_store(saved_cohort, out, OPERATORS, block_size=2)
-
-
-@pytest.fixture(scope="module")
-def quick_plan():
-    """Runs predict their costs in a moment instead of some seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sclcs.workflow.run_check.CALIBRATION_SECONDS", 0.01)
-        start = Start(1.0, 1.0, 10**8)
-        patch.setattr("sclcs.workflow.calibration._measure_start", lambda *_: start)
-        yield

@@ -333,6 +333,13 @@ def test_a_core_set_that_cannot_rank_is_found_before_every_operator_is_computed(
     assert not (tmp_path / "RUN" / "fc-core.zarr").exists()
 
 
+def test_without_draws_there_are_no_intervals(copied, cohort):
+    start(cohort, copied, bootstrap=0)
+    result = RunResult.open(RunFolder(copied))
+    assert "nan" not in repr(result)
+    assert result.folder.confirmation()["tasks"]["subject"]["inside_interval"] is None
+
+
 def test_of_operators_that_are_bound_to_tie_one_is_among_the_best(finished):
     ranking = RunFolder(finished).ranking()
     table = pd.concat([ranking.table] * 2, ignore_index=True)

@@ -98,7 +98,7 @@ def _print(plan: CostPlan) -> None:
     shape = plan.shape
     typer.echo(
         f"{len(plan.operators)} operators, {shape.samples} samples of {shape.regions} regions x "
-        f"{shape.timepoints} time points, {plan.jobs} processes"
+        f"{shape.timepoints} time points, {plan.jobs} process{'' if plan.jobs == 1 else 'es'}"
     )
     rows = [("everything on everybody", *_row(plan.full))]
     rows += [(f"  {_NAMES[name]}", *_row(cost)) for name, cost in plan.parts.items()]

@@ -37,8 +37,11 @@ def report(
     """
     from sclcs.core.errors import InputError
     from sclcs.report.html import compare_report, run_report
+    from sclcs.report.html.html_report import page_path
     from sclcs.workflow.run_folder import RunFolder
 
+    if out is not None:
+        page_path(out)  # a wrong name is told before the work
     if compare:
         made = compare_report(runs)
         target = out or COMPARISON

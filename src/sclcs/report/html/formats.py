@@ -50,7 +50,9 @@ def interval(low: float | None, high: float | None, digits: int = 2) -> str:
 
 def percent(share: float | None, digits: int = 0) -> str:
     """Write a share as per cent."""
-    return UNKNOWN if share is None or not _known(share) else f"{number(100 * share, digits)} %"
+    return (
+        UNKNOWN if share is None or not _known(share) else f"{number(100 * share, digits)}\u00a0%"
+    )
 
 
 def count(value: float | None) -> str:

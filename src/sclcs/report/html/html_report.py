@@ -11,7 +11,15 @@ from pathlib import Path
 from sclcs.core.errors import InputError
 from sclcs.core.files import explain_write_errors, write_text
 
-__all__ = ["HTMLReport"]
+__all__ = ["HTMLReport", "page_path"]
+
+
+def page_path(file_name: str | os.PathLike[str]) -> Path:
+    """Return the path of a page, or raise if the name does not end in ``.html``."""
+    path = Path(file_name)
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise InputError(f"A report is saved as .html, got {path.name!r}.")
+    return path
 
 
 class HTMLReport:
@@ -79,9 +87,7 @@ class HTMLReport:
         Path
             The file.
         """
-        path = Path(file_name)
-        if path.suffix.lower() not in {".html", ".htm"}:
-            raise InputError(f"A report is saved as .html, got {path.name!r}.")
+        path = page_path(file_name)
         with explain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         return write_text(path, self._html)

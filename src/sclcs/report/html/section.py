@@ -86,7 +86,7 @@ def build_sections(plans: Sequence[SectionPlan[Source]], source: Source) -> list
     for plan in plans:
         try:
             content = plan.build(source)
-        except SclcsError as error:
+        except (SclcsError, OSError) as error:  # damaged, or gone while it was read
             content = Content("unreadable.jinja", {"why": str(error)})
         if content is not None:
             sections.append(Section(plan.anchor, plan.label, plan.title, content))

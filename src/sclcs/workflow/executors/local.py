@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -62,7 +63,8 @@ class LocalExecutor:
         import joblib
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        results = self._pool(joblib.delayed(_undisturbed)(function, item) for item in items)
+        with _workers_ignore_ctrl_c():
+            results = self._pool(joblib.delayed(_undisturbed)(function, item) for item in items)
         try:
             yield from results
         except TerminatedWorkerError as error:
@@ -84,6 +86,26 @@ class LocalExecutor:
                 batch_size=1,
                 pre_dispatch=WAITING_PER_PROCESS * self._jobs,
             )
+
+
+@contextmanager
+def _workers_ignore_ctrl_c() -> Iterator[None]:
+    """Start processes that never see Ctrl-C, else each of them would show a traceback.
+
+    They inherit what is blocked here. The trackers of shared memory undo that when they start,
+    so they are started first.
+    """
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+    resource_tracker.ensure_running()
+    loky_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _call(function: Callable[[], None]) -> None:

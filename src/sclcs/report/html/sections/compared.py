@@ -197,8 +197,8 @@ def _run_facts(run: RunParts) -> dict[str, str]:
         "samples": count(run.check.get("samples")),
         "subjects": count(cohort.get("subjects")),
         "samples in the core-set": count(None if run.core is None else len(run.core)),
-        "computing time of the two stages": duration(costs.two_stage),
-        "computing time of everything": f"{duration(costs.everything)} {costs.basis}".strip(),
+        "CPU time of the two stages": duration(costs.two_stage),
+        "CPU time of everything": f"{duration(costs.everything)} {costs.basis}".strip(),
         "saved": percent(costs.saved),
     }
     skipped = {"cohort", "out", "title", "description", "jobs", "scheduler", "export"}

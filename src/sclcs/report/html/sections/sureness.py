@@ -52,18 +52,14 @@ def judge(
     tuple of Remark and list of Remark
         The verdict in two or three words, and what it rests on.
     """
-    best = lines.iloc[0]
-    chance = _against_chance(basis, best)
-    lead = _lead(lines)
-    found = [
-        chance,
-        lead,
-        _confirmed(run, task, str(best["spi"])),
-        _truth(run, task, str(best["spi"])),
-    ]
-    found.append(_certificate(run, task))
+    best, spi = lines.iloc[0], str(lines["spi"].iloc[0])
+    chance, lead, unchecked = _against_chance(basis, best), _lead(lines), _unchecked(run, task, spi)
+    confirmed, truth = _confirmed(run, task, spi), _truth(run, task, spi)
+    found = (chance, lead, confirmed, unchecked, truth, _certificate(run, task))
     remarks = [remark for remark in found if remark is not None]
-    return _verdict(chance, lead, run.confirmed(task) is not None), remarks
+    doubt = "Clear, not confirmed" if run.confirmed(task) is None else "Best of those checked"
+    sure = run.confirmed(task) is not None and unchecked is None
+    return _verdict(chance, lead, "" if sure else doubt), remarks
 
 
 def close_rivals(lines: pd.DataFrame) -> int | None:
@@ -74,13 +70,11 @@ def close_rivals(lines: pd.DataFrame) -> int | None:
     return int((lines["high"].iloc[1:] >= low).sum())
 
 
-def _verdict(chance: Remark | None, lead: Remark, confirmed: bool) -> Remark:
+def _verdict(chance: Remark | None, lead: Remark, doubt: str) -> Remark:
     if chance is not None and chance.kind == "bad":
         return Remark("bad", "No better than chance")
     if lead.kind == "good":
-        return (
-            Remark("good", "Clear winner") if confirmed else Remark("good", "Clear, not confirmed")
-        )
+        return Remark("caution", doubt) if doubt else Remark("good", "Clear winner")
     if lead.kind == "plain":
         return Remark("plain", "No intervals")
     return Remark("caution", "Close call")
@@ -97,8 +91,8 @@ def _against_chance(basis: Ranking, best: pd.Series) -> Remark | None:
     return Remark(
         "bad",
         f"Even the best operator is not reliably better than chance: its interval "
-        f"({interval(best['low'], best['high'])}) includes {score.chance:g}. The order of "
-        "operators then says little.",
+        f"({interval(best['low'], best['high'])}) does not lie above {score.chance:g}. The order "
+        "of operators then says little.",
     )
 
 
@@ -137,6 +131,30 @@ def _confirmed(run: RunParts, task: str, best: str) -> Remark | None:
         "caution",
         f"Corrected by the whole cohort: on the core-set it had place {place} of "
         f"{int(ranking.table['score'].notna().sum())}.",
+    )
+
+
+def _unchecked(run: RunParts, task: str, best: str) -> Remark | None:
+    """Count operators that the core-set cannot tell from the best and that nobody looked at."""
+    ranking, confirmed = run.ranking(task), run.confirmed(task)
+    if ranking is None or confirmed is None or run.truth(task) is not None:
+        return None
+    lines = ranking.groups
+    own = ranking.table.loc[ranking.table["spi"] == best, "low"]
+    low = float(own.iloc[0]) if len(own) else float("nan")
+    checked = set(confirmed.table["spi"])
+    seen = [
+        spi in checked or not checked.isdisjoint(also)
+        for spi, also in zip(lines["spi"], lines["also"], strict=True)
+    ]
+    left = int(((lines["high"] >= low) & ~np.array(seen, dtype=bool)).sum())
+    if left == 0:
+        return None
+    return Remark(
+        "caution",
+        f"Not all checked: by the core-set's intervals, {count(left)} more "
+        f"{'operator' if left == 1 else 'operators'} could be as good, but only the best "
+        f"{len(checked)} were computed on everybody. A larger top_k checks more.",
     )
 
 

@@ -1,6 +1,6 @@
 // Matrices: 16-bit steps in the page become pixels, coloured by the theme.
 (function () {
-  const MISSING = -32768;
+  const MISSING = -32768, STEPS = 254;
   const drawn = [];
 
   function theme(name) {
@@ -22,15 +22,28 @@
     return facts;
   }
 
+  function colours(facts) { // from low to high, in steps; hundreds of regions are many pixels
+    const low = theme("--heat-low"), middle = theme("--heat-mid"), high = theme("--heat-high");
+    return Array.from({ length: STEPS + 1 }, (_, step) => {
+      const share = step / STEPS;
+      const mixed = !facts.signed ? mix(middle, low, share)
+        : share < 0.5 ? mix(low, middle, 2 * share) : mix(middle, high, 2 * share - 1);
+      return mixed.map(Math.round);
+    });
+  }
+
   function paint(canvas, facts) {
-    const low = theme("--heat-low"), middle = theme("--heat-mid"), high = theme("--heat-high"), none = theme("--heat-none");
+    const table = colours(facts), none = theme("--heat-none"), span = facts.high - facts.low;
     const context = canvas.getContext("2d"), image = context.createImageData(facts.size, facts.size);
-    for (let place = 0; place < facts.size * facts.size; place += 1) {
-      const value = facts.at(Math.floor(place / facts.size), place % facts.size);
-      const share = facts.signed ? Math.abs(value) / facts.high : (value - facts.low) / (facts.high - facts.low);
-      const end = facts.signed && value > 0 ? high : low;
-      const colour = Number.isNaN(value) ? none : mix(middle, end, Math.min(Math.max(share, 0), 1));
-      image.data.set([...colour.map(Math.round), 255], 4 * place);
+    for (let row = 0, place = 0; row < facts.size; row += 1) {
+      for (let column = 0; column < facts.size; column += 1, place += 4) {
+        const share = (facts.at(row, column) - facts.low) / span;
+        const colour = Number.isNaN(share) ? none : table[Math.round(STEPS * Math.min(Math.max(share, 0), 1))];
+        image.data[place] = colour[0];
+        image.data[place + 1] = colour[1];
+        image.data[place + 2] = colour[2];
+        image.data[place + 3] = 255;
+      }
     }
     context.putImageData(image, 0, 0);
   }

@@ -1,0 +1,259 @@
+"""The page of a run: what it holds, that it copes with missing parts, that names stay text."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from run_example import IMAGE, OPERATORS, REGION, SITE, TITLE, make_run
+
+from sclcs.encoder import EncoderRun, EncoderSettings
+from sclcs.report.html import run_report
+from sclcs.report.html.parts import RunParts
+from sclcs.report.html.sections.composition import composition_section
+from sclcs.report.html.sections.connectivity import class_means
+from sclcs.report.html.sections.methods import methods_text
+from sclcs.report.html.sections.run_costs import run_costs
+from sclcs.workflow.run_folder import RunFolder
+
+ALL = ["answer", "ranking", "agreement", "core-set", "connectivity", "costs", "losses", "methods"]
+
+
+class Page(HTMLParser):
+    """Elements, attributes and visible text of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.words, self.data = [], [], []
+        self._inside = None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag in {"script", "style"}:
+            self._inside = dict(attributes).get("type", tag)
+
+    def handle_endtag(self, tag):
+        if tag in {"script", "style"}:
+            self._inside = None
+
+    def handle_data(self, text):
+        if self._inside == "application/json":
+            self.data.append(json.loads(text))
+        elif self._inside is None:
+            self.words.append(text)
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+    def sections(self):
+        return [found["id"] for tag, found in self.elements if tag == "section"]
+
+    def tags(self, name):
+        return [found for tag, found in self.elements if tag == name]
+
+
+@pytest.fixture(scope="module")
+def html(finished_run):
+    return run_report(finished_run).get_standalone()
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+@pytest.fixture
+def copied_run(finished_run, tmp_path):
+    shutil.copytree(finished_run.path, tmp_path / "RUN")
+    return RunFolder.open(tmp_path / "RUN")
+
+
+def test_all_sections_are_there_and_linked(page):
+    assert page.sections() == ALL
+    links = [found["href"] for found in page.tags("a")]
+    assert links == ["#content", *(f"#{name}" for name in ALL)]
+    ids = [found["id"] for _, found in page.elements if "id" in found]
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in links} <= set(ids)
+
+
+def test_the_page_refers_to_nothing_outside(html, page):
+    for _, found in page.elements:
+        for name in ("src", "href", "action", "data", "poster", "srcset"):
+            assert found.get(name, "#").startswith(("#", "data:")), found
+    assert "url(" not in html
+    assert "@import" not in html
+    assert "default-src 'none'" in html
+    assert [found for found in page.tags("script") if "src" in found] == []
+
+
+def test_names_from_data_stay_text(html, page):
+    assert page.tags("img") == []
+    assert page.tags("b") == []
+    assert all(not name.startswith("on") for _, found in page.elements for name in found)
+    own = [found for found in page.tags("script") if found.get("type") != "application/json"]
+    assert len(own) == 1
+    for name in (TITLE, SITE, IMAGE, "scan <img src=x onerror=alert(1)>"):
+        assert name in page.text, name
+    assert page.data
+    assert all(matrix["regions"][0] == REGION for matrix in page.data)
+    assert html.count("</script>") == 1 + len(page.data)
+
+
+def test_the_same_folder_gives_the_same_page(finished_run, html, copied_run):
+    assert run_report(finished_run.path).get_standalone() == html
+    assert run_report(copied_run).get_standalone() == html
+
+
+def test_the_answer_names_the_best_on_everybody(finished_run, page):
+    for task in ("subject", "diagnosis"):
+        best = finished_run.confirmed(task).table.iloc[0]
+        assert f"Task: {task}" in page.text
+        assert best["spi"] in page.text
+        assert f"{best['score']:.2f}".replace("-", "−") in page.text
+    assert "Checked: with every operator on everybody" in page.text
+    costs = finished_run.confirmation()["costs"]
+    assert run_costs(RunParts(finished_run)).everything == costs["everything_measured"]
+
+
+def test_every_operator_is_a_row(finished_run, page):
+    tables = [found["id"] for found in page.tags("table") if "sortable" in found.get("class", "")]
+    assert tables == ["ranking-table-1", "ranking-table-2"]
+    rows = [found for found in page.tags("tr") if "data-family" in found]
+    assert len(rows) == 2 * len(OPERATORS)
+    assert {row["data-directed"] for row in rows} == {"yes", "no"}
+    assert all(float(row["data-cost"]) >= 0 for row in rows)
+
+
+def test_every_control_has_a_name(html, page):
+    labelled = re.findall(r"<label>[^<]+<(?:input|select)", html)
+    assert len(labelled) == len(page.tags("input")) + len(page.tags("select"))
+    assert all(found["type"] in {"button", "reset"} for found in page.tags("button"))
+    assert all(found.get("aria-label") for found in page.tags("canvas"))
+
+
+def test_a_run_in_progress_says_what_is_missing(tmp_path):
+    told = {}
+    for stage in ("check", "select", "compute-core", "rank", "compute-top"):
+        run = make_run(tmp_path / "RUN", until=stage, full_benchmark=False)
+        told[stage] = Page(run_report(run).get_standalone())
+    assert told["check"].sections() == ["answer", "losses", "methods"]
+    assert "the plan, the core-set," in told["check"].text
+    assert "Not ranked yet" in told["check"].text
+    assert told["select"].sections() == ["answer", "core-set", "losses", "methods"]
+    assert "costs" in told["compute-core"].sections()
+    assert "ranking" in told["rank"].sections()
+    assert "Not confirmed on the whole cohort yet" in told["rank"].text
+    assert "connectivity" in told["compute-top"].sections()
+    assert "Still missing: the confirmation for subject" in told["compute-top"].text
+
+
+def test_a_stage_that_stopped_says_why(copied_run):
+    state = copied_run.state()
+    state["stages"]["rank"]["problem"] = "The disk is full <b>"
+    copied_run.state_file.write_text(json.dumps(state))
+    assert (
+        "Stage rank stopped: The disk is full <b>"
+        in Page(run_report(copied_run).get_standalone()).text
+    )
+
+
+def test_a_damaged_part_does_not_take_the_others_with_it(copied_run):
+    (copied_run.path / "core.json").write_text("{ damaged")
+    page = Page(run_report(copied_run).get_standalone())
+    assert page.sections() == ALL
+    assert page.text.count("This part could not be made") >= 1
+    assert "Ranking of all operators" in page.text
+    shutil.rmtree(copied_run.top_store / "matrices")
+    assert "connectivity" in Page(run_report(copied_run).get_standalone()).sections()
+
+
+def test_without_the_cohort_the_rest_is_there(copied_run):
+    shutil.rmtree(copied_run.path / "cohort.zarr")
+    assert Page(run_report(copied_run).get_standalone()).sections() == ALL
+    shutil.rmtree(copied_run.top_store)
+    page = Page(run_report(copied_run).get_standalone())
+    assert "cannot be compared with it" in page.text
+    assert "connectivity" not in page.sections()
+
+
+def test_the_core_set_is_compared_with_the_cohort(finished_run):
+    facts = composition_section(RunParts(finished_run)).facts
+    assert [column["name"] for column in facts["columns"]] == ["site", "diagnosis", "sex"]
+    assert {row["name"] for row in facts["numbers"]} == {"age", "motion"}
+    chosen = finished_run.core_set()
+    assert sum(row["windows"] * row["core"] for row in facts["windows"]) == len(chosen)
+    assert sum(row["cohort"] for row in facts["windows"]) == 12
+    assert sum(row["core"] for row in facts["windows"]) == 12
+
+
+def test_means_of_matrices_are_those_of_numpy(finished_run):
+    store = finished_run.top_matrices
+    spi = store.operators[0]
+    everything = store.matrices(spi).astype(float)
+    labels = store.samples["diagnosis"]
+    mean, by_class = class_means(store, spi, {"diagnosis": labels})
+    np.testing.assert_allclose(mean, everything.mean(axis=0), equal_nan=True)
+    for name in ("HC", "MDD"):
+        expected = everything[(labels == name).to_numpy()].mean(axis=0)
+        np.testing.assert_allclose(by_class["diagnosis"][name], expected, equal_nan=True)
+
+
+def test_the_methods_paragraph_says_what_was_done(finished_run, tmp_path):
+    text, references = methods_text(RunParts(finished_run))
+    assert "36 samples of 12 subjects, each with 6 regions and 40 time points (TR 2 s)" in text
+    assert "A core-set of 14 samples (39\u00a0% of the cohort)" in text
+    assert f"{len(OPERATORS)} statistical pairwise interactions" in text
+    assert "95\u00a0% intervals of scores and ranks are percentiles over 30 bootstrap draws" in text
+    best = finished_run.confirmed("diagnosis").table["spi"].iloc[0]
+    assert f"For diagnosis, {best} (" in text
+    assert "Zhan L, Li Z, Huang J, Jia T (2026)" in references[0]
+    assert any("10.1038/s43588-023-00519-x" in entry for entry in references)
+    assert "two-stage sampling" not in references
+    early = make_run(tmp_path / "RUN", until="check")
+    text, references = methods_text(RunParts(early))
+    assert "core-set" not in text
+    assert len(references) == 1
+
+
+def trained(run, snapshots=None):
+    ids = run.cohort().sample_ids
+    epochs = np.arange(1, 6)
+    history = pd.DataFrame({"epoch": epochs, "loss": 1.0 / epochs, "perturbation": 0.1 / epochs})
+    return EncoderRun(
+        ids,
+        np.linspace(0.01, 0.5, len(ids)),
+        history,
+        EncoderSettings(epochs=5),
+        7,
+        run.cohort().fingerprint,
+        snapshots or {},
+        facts={"seconds": 75.0},
+    )
+
+
+def test_a_trained_encoder_has_its_section(copied_run):
+    trained(copied_run).save(copied_run.encoder_folder)
+    page = Page(run_report(copied_run).get_standalone())
+    assert page.sections() == [*ALL[:4], "training", *ALL[4:]]
+    assert "trained for 5 epochs (seed 7, 1.2 min)" in page.text
+    assert "0.2 at the end" in page.text
+    assert "kept no weights" in page.text
+
+
+@pytest.mark.slow
+def test_attention_maps_are_drawn_from_the_kept_weights(copied_run):
+    pytest.importorskip("torch")
+    from sclcs.encoder import train_encoder
+
+    settings = EncoderSettings(epochs=2, heads=2, dim=8)
+    train_encoder(copied_run.cohort(), settings, seed=0).save(copied_run.encoder_folder)
+    page = Page(run_report(copied_run).get_standalone())
+    assert "Attention maps: steadiest sample" in page.text
+    maps = [found for found in page.tags("canvas") if "Attention" in found["aria-label"]]
+    assert len(maps) >= 4
