@@ -161,25 +161,24 @@ def _predict_all(
 ) -> None:
     """Write the correlation of prediction and truth for every library and column."""
     n, n_columns = truth.shape
-    ranks = np.empty(n_neighbours, dtype=np.int64)
+    ranks = np.empty(n_neighbours + 1, dtype=np.int64)
+    chosen = np.empty(n_neighbours)
     prediction = np.empty(n_columns)
     moments = np.empty((3, n_columns))
     for k in range(library.shape[0]):
-        inside = library[k]
         moments[:] = 0.0
         for t in range(n):
-            _pick(order[t], inside, ranks)
+            _pick(order[t], library[k], ranks)
             nearest = ranks[0]
             total = 0.0
-            prediction[:] = 0.0
             for a in range(n_neighbours):
-                rank = ranks[a]
                 if nearest < weights.shape[1]:
-                    weight = weights[t, nearest, rank]
+                    chosen[a] = weights[t, nearest, ranks[a]]
                 else:
-                    weight = _weight(distances[t, rank], distances[t, nearest])
-                total += weight
-                _add_row(prediction, truth[order[t, rank]], weight)
+                    chosen[a] = _weight(distances[t, ranks[a]], distances[t, nearest])
+                total += chosen[a]
+                ranks[a] = order[t, ranks[a]]
+            _weighted_rows(truth, ranks, chosen, prediction)
             _add_moments(prediction, truth[t], 1.0 / total, moments)
         for j in range(n_columns):
             spread = moments[1, j] - moments[0, j] ** 2 / n
@@ -188,20 +187,35 @@ def _predict_all(
 
 @kernel
 def _pick(order: Integers, inside: NDArray[np.bool_], ranks: Integers) -> None:
-    """Write the ranks of the nearest neighbours that belong to the library."""
+    """Write the ranks of the nearest neighbours that belong to the library.
+
+    Every rank is written and overwritten unless it counts: which ones do is random, and a
+    mispredicted branch costs more than a store. The last place of `ranks` is scratch.
+    """
     found = 0
     rank = 0
-    while found < ranks.size:
-        if inside[order[rank]]:
-            ranks[found] = rank
-            found += 1
+    while found < ranks.size - 1:
+        ranks[found] = rank
+        found += inside[order[rank]]
         rank += 1
 
 
 @reducing_kernel
-def _add_row(out: Array, row: Array, weight: float) -> None:
-    for j in range(out.size):
-        out[j] += weight * row[j]
+def _weighted_rows(rows: Array, which: Integers, weights: Array, out: Array) -> None:
+    """Write the weighted sum of some rows, three at a time to spare memory traffic."""
+    out[:] = 0.0
+    a = 0
+    while a + 3 <= weights.size:
+        first, second, third = rows[which[a]], rows[which[a + 1]], rows[which[a + 2]]
+        w0, w1, w2 = weights[a], weights[a + 1], weights[a + 2]
+        for j in range(out.size):
+            out[j] += w0 * first[j] + w1 * second[j] + w2 * third[j]
+        a += 3
+    while a < weights.size:
+        row, weight = rows[which[a]], weights[a]
+        for j in range(out.size):
+            out[j] += weight * row[j]
+        a += 1
 
 
 @reducing_kernel
