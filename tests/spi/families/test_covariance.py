@@ -55,6 +55,19 @@ def test_graphical_lasso_equals_scikit_learn(n_regions, n_times):
             np.testing.assert_allclose(ours, off_diagonal(expected), atol=tolerance)
 
 
+@pytest.mark.parametrize(("n_regions", "n_times"), [(5, 41), (2, 30), (8, 73), (12, 20)])
+def test_cross_validated_graphical_lasso_equals_scikit_learn(n_regions, n_times):
+    signals = mixed(n_samples=2, n_regions=n_regions, n_times=n_times)
+    names = ["cov_GraphicalLassoCV", "prec_GraphicalLassoCV", "prec-sq_GraphicalLassoCV"]
+    out = covariance.compute(signals, names, FamilyContext(np.zeros(2, dtype=np.uint64)))
+    for index, rows in enumerate(signals):
+        fit = sklearn_fit("GraphicalLassoCV", rows)
+        expected = (fit.covariance_, fit.precision_, fit.precision_**2)
+        for name, matrix in zip(names, expected, strict=True):
+            ours = off_diagonal(out[name][index])
+            np.testing.assert_allclose(ours, off_diagonal(matrix), atol=1e-7)
+
+
 def test_graphical_lasso_breaks_down_where_scikit_learns_does():
     signals = mixed(n_samples=6, n_regions=4)
     signals[:, 3] = signals[:, 0]

@@ -11,10 +11,11 @@ from __future__ import annotations
 from math import exp, log, pi
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.spi.context import Array
 from sclcs.spi.families import _local_likelihood as local
-from sclcs.spi.families._bounded_minimiser import Minimiser, advance, new_minimiser, restart
+from sclcs.spi.families._bounded_minimiser import minimise
 from sclcs.spi.families._jit import kernel
 from sclcs.spi.families._smooth_likelihood import MOST_FEATURES, feature_count, smooth_likelihood
 
@@ -22,9 +23,11 @@ __all__ = ["JITTER", "LARGEST_LOGARITHM", "linear_errors", "squared_exponential_
 
 JITTER = 1e-10
 LARGEST_LOGARITHM = log(1e5)
+_BOUNDS = np.full(3, LARGEST_LOGARITHM)
+
+Integers = NDArray[np.int64]
 
 
-@kernel
 def linear_errors(rows: Array) -> Array:
     """Return mean squared errors with the kernel constant + noise + s^2 + x x'.
 
@@ -32,86 +35,99 @@ def linear_errors(rows: Array) -> Array:
     the correlation of the pair only.
     """
     n_regions, n_times = rows.shape
-    out = np.full((n_regions, n_regions), np.nan)
-    bound = np.full(3, LARGEST_LOGARITHM)
-    state = new_minimiser(-bound, bound)
     products = rows @ rows.T
-    for i in range(n_regions):
-        for j in range(n_regions):
-            if i != j:
-                squares = products[i, i], products[j, j]
-                out[i, j] = _linear_error(squares, products[i, j], n_times, state)
-    return out
+    errors = np.empty(n_regions * n_regions)
+
+    def evaluate(points: Array, active: Integers, values: Array, gradients: Array) -> None:
+        _linear_likelihoods(products, n_times, points, active, values, gradients, errors)
+
+    points = minimise(evaluate, errors.size, _BOUNDS)
+    evaluate(points, np.arange(errors.size), np.empty(errors.size), np.empty_like(points))
+    return errors.reshape(n_regions, n_regions)
 
 
 @kernel
-def _linear_error(
-    squares: tuple[float, float], product: float, n_times: int, state: Minimiser
-) -> float:
-    x, gradient = np.zeros(3), np.empty(3)
-    value, error = _linear_likelihood(x, squares, product, n_times, gradient)
-    done = restart(state, x, value, gradient)
-    while not done:
-        value, error = _linear_likelihood(x, squares, product, n_times, gradient)
-        done = advance(state, x, value, gradient)
-    return _linear_likelihood(x, squares, product, n_times, gradient)[1]
+def _linear_likelihoods(
+    products: Array,
+    n_times: int,
+    points: Array,
+    active: Integers,
+    values: Array,
+    gradients: Array,
+    errors: Array,
+) -> None:
+    for pair in active:
+        i, j = pair // products.shape[0], pair % products.shape[0]
+        constant, white = exp(points[pair, 0]), exp(points[pair, 1])
+        offset = exp(2.0 * points[pair, 2])
+        noise = white + JITTER
+        along_one, along_x = n_times * (constant + offset) + noise, products[i, i] + noise
+        explained = products[i, j] ** 2 / products[i, i]
+        rest = products[j, j] - explained
+        size = explained / along_x**2 + rest / noise**2
+        log_determinant = log(along_one) + log(along_x) + (n_times - 2) * log(noise)
+        trace = 1.0 / along_one + 1.0 / along_x + (n_times - 2) / noise
+        fit = explained / along_x + rest / noise
+        values[pair] = 0.5 * (fit + log_determinant + n_times * log(2.0 * pi))
+        gradients[pair, 0] = 0.5 * n_times * constant / along_one
+        gradients[pair, 1] = 0.5 * white * (trace - size)
+        gradients[pair, 2] = n_times * offset / along_one
+        errors[pair] = noise * noise * size / n_times
 
 
-@kernel
-def _linear_likelihood(
-    parameters: Array, squares: tuple[float, float], product: float, n_times: int, gradient: Array
-) -> tuple[float, float]:
-    constant, white, offset = exp(parameters[0]), exp(parameters[1]), exp(2.0 * parameters[2])
-    noise = white + JITTER
-    along_one, along_x = n_times * (constant + offset) + noise, squares[0] + noise
-    explained = product * product / squares[0]
-    rest = squares[1] - explained
-    fit = explained / along_x + rest / noise
-    size = explained / along_x**2 + rest / noise**2
-    log_determinant = log(along_one) + log(along_x) + (n_times - 2) * log(noise)
-    trace = 1.0 / along_one + 1.0 / along_x + (n_times - 2) / noise
-    gradient[0] = 0.5 * n_times * constant / along_one
-    gradient[1] = 0.5 * white * (trace - size)
-    gradient[2] = n_times * offset / along_one
-    value = 0.5 * (fit + log_determinant + n_times * log(2.0 * pi))
-    return value, noise * noise * size / n_times
-
-
-@kernel
 def squared_exponential_errors(rows: Array) -> Array:
     """Return mean squared errors with the kernel constant + noise + exp(-d^2 / 2 l^2)."""
     n_regions = rows.shape[0]
-    out = np.full((n_regions, n_regions), np.nan)
-    bound = np.full(3, LARGEST_LOGARITHM)
-    state = new_minimiser(-bound, bound)
-    for i in range(n_regions):
-        order = np.argsort(rows[i])
-        x = rows[i][order]
-        for j in range(n_regions):
-            if i != j:
-                out[i, j] = _squared_exponential_error(x, rows[j][order], state)
-    return out
+    errors = np.empty((n_regions, n_regions))
+    everyone = np.arange(n_regions)
+    for region, row in enumerate(rows):
+        order = np.argsort(row)
+        sorted_rows = np.ascontiguousarray(rows[:, order])
+        targets = np.delete(everyone, region)
+
+        def evaluate(
+            points: Array,
+            active: Integers,
+            values: Array,
+            gradients: Array,
+            x: Array = sorted_rows[region],
+            others: Array = sorted_rows[targets],
+            out: Array = errors[region],
+            places: Integers = targets,
+        ) -> None:
+            _smooth_or_local(x, others, points, active, values, gradients, out, places)
+
+        points = minimise(evaluate, targets.size, _BOUNDS)
+        last = np.arange(targets.size)
+        evaluate(points, last, np.empty(targets.size), np.empty_like(points))
+    return errors
 
 
 @kernel
-def _squared_exponential_error(x: Array, y: Array, state: Minimiser) -> float:
-    point, gradient = np.zeros(3), np.empty(3)
-    value, error = _squared_exponential_likelihood(x, y, point, gradient)
-    done = restart(state, point, value, gradient)
-    while not done:
-        value, error = _squared_exponential_likelihood(x, y, point, gradient)
-        done = advance(state, point, value, gradient)
-    return _squared_exponential_likelihood(x, y, point, gradient)[1]
+def _smooth_or_local(
+    x: Array,
+    others: Array,
+    points: Array,
+    active: Integers,
+    values: Array,
+    gradients: Array,
+    errors: Array,
+    places: Integers,
+) -> None:
+    reach = max(abs(x[0]), abs(x[-1]))
+    for pair in active:
+        count = feature_count(reach / exp(points[pair, 2]))
+        y, point, gradient = others[pair], points[pair], gradients[pair]
+        if count <= min(MOST_FEATURES, x.size):
+            value, error = smooth_likelihood(x, y, point, JITTER, count, gradient)
+        else:
+            value, error = _local(x, y, point, gradient)
+        values[pair], errors[places[pair]] = value, error
 
 
 @kernel
-def _squared_exponential_likelihood(
-    x: Array, y: Array, parameters: Array, gradient: Array
-) -> tuple[float, float]:
+def _local(x: Array, y: Array, parameters: Array, gradient: Array) -> tuple[float, float]:
     constant, white, length = exp(parameters[0]), exp(parameters[1]), exp(parameters[2])
-    count = feature_count(max(abs(x[0]), abs(x[-1])) / length)
-    if count <= min(MOST_FEATURES, x.size):
-        return smooth_likelihood(x, y, parameters, JITTER, count, gradient)
     noise = white + JITTER
     weights, parts = np.empty(x.size), np.empty(7)
     if not local.local_likelihood(x, y, (1.0, length, noise, constant), weights, parts):

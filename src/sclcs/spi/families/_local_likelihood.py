@@ -21,6 +21,9 @@ from sclcs.spi.families._vector import dot
 __all__ = ["FIT", "LENGTH_SLOPE", "ONES", "SQUARES", "SUM", "TRACE", "VALUE", "local_likelihood"]
 
 REACH = 9.1  # in length scales: exp(-9.1^2 / 2) = 1e-18
+# Where nobody is that near, the slope is tiny but not zero, and an optimiser at a bound asks for
+# its sign: then everything counts that is not zero in floating point, exp(-38.7^2 / 2).
+FARTHEST_REACH = 38.7
 VALUE, FIT, SQUARES, TRACE, SUM, ONES, LENGTH_SLOPE = range(7)
 
 Integers = NDArray[np.int64]
@@ -56,6 +59,8 @@ def local_likelihood(
     scale, length, noise, constant = scales
     n = x.size
     first = _skyline(x, REACH * length)
+    if (first == np.arange(n)).all():
+        first = _skyline(x, FARTHEST_REACH * length)
     matrix, slopes = _fill(x, first, scale, length, noise)
     log_determinant = _factorise(matrix, first)
     if not np.isfinite(log_determinant):
