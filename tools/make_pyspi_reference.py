@@ -20,8 +20,9 @@ operators outside the paper's fast set are run on inputs of their own (:data:`SL
 ``matrices``     (operator, row, region) float64, NaN diagonal;
 ``failed``       (operator,) the reason if pyspi raised (its matrix is then all NaN), else "".
 
-``pyspi_random.npz`` holds, for the randomised operators, ``RANDOM_RUNS`` runs of pyspi on
-one input: ``matrices`` has shape (operator, run, region, region).
+``pyspi_random.npz`` and ``pyspi_random_slow.npz`` hold, for the randomised operators of the fast
+set and for the others, ``RANDOM_RUNS`` runs of pyspi on one input: ``matrices`` has shape
+(operator, run, region, region).
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ from typing import Any, Protocol
 import numpy as np
 
 RANDOM_RUNS = 20
-RANDOM_ESTIMATORS = ("MinCovDet", "EllipticEnvelope")
+# name -> (regions and times, words in the names of its operators)
+RANDOM_INPUTS = {
+    "random": ((7, 100), ("MinCovDet", "EllipticEnvelope")),
+    "random_slow": ((5, 60), ("sgddtw",)),
+}
 
 Matrix = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -111,9 +116,13 @@ INPUTS |= SLOW_INPUTS
 
 def identifiers_for(name: str, catalogue: Path) -> list[str]:
     """Read from the catalogue which operators are run on an input."""
-    fast = str(name not in SLOW_INPUTS)
     with catalogue.open(newline="", encoding="utf-8") as stream:
-        return [row["identifier"] for row in csv.DictReader(stream) if row["paper_fast"] == fast]
+        rows = list(csv.DictReader(stream))
+    if name in RANDOM_INPUTS:
+        _, words = RANDOM_INPUTS[name]
+        return [i for i in (row["identifier"] for row in rows) if any(word in i for word in words)]
+    fast = str(name not in SLOW_INPUTS)
+    return [row["identifier"] for row in rows if row["paper_fast"] == fast]
 
 
 def load_operators() -> dict[str, Operator]:
@@ -178,16 +187,13 @@ def make_reference(
 
 
 def make_random_reference(
-    identifiers: list[str],
-    operators: dict[str, Operator],
-    out: Path,
-    shape: tuple[int, int] = (7, 100),
+    name: str, chosen: list[str], operators: dict[str, Operator], out: Path
 ) -> None:
-    """Run the randomised operators with many seeds on one input."""
+    """Run some randomised operators with many seeds on one input."""
     from pyspi.data import Data
 
+    shape, _ = RANDOM_INPUTS[name]
     signals = coupled_noise(*shape, seed=9)
-    chosen = [name for name in identifiers if name.endswith(RANDOM_ESTIMATORS)]
     runs = np.full((len(chosen), RANDOM_RUNS, shape[0], shape[0]), np.nan)
     for run in range(RANDOM_RUNS):
         with contextlib.redirect_stdout(io.StringIO()):
@@ -198,7 +204,7 @@ def make_random_reference(
                 raise RuntimeError(f"{identifier} failed: {reason}")
             runs[index, run] = matrix
     np.savez_compressed(
-        out / "pyspi_random.npz", signals=signals, identifiers=np.array(chosen), matrices=runs
+        out / f"pyspi_{name}.npz", signals=signals, identifiers=np.array(chosen), matrices=runs
     )
 
 
@@ -211,12 +217,9 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # pyspi warns once per pair that fails
     operators = load_operators()
-    for name in arguments.only or INPUTS:
-        identifiers = identifiers_for(name, arguments.catalogue)
-        make_reference(name, identifiers, operators, arguments.out)
-    if not arguments.only:
-        fast = identifiers_for("5x50", arguments.catalogue)
-        make_random_reference(fast, operators, arguments.out)
+    for name in arguments.only or [*INPUTS, *RANDOM_INPUTS]:
+        make = make_random_reference if name in RANDOM_INPUTS else make_reference
+        make(name, identifiers_for(name, arguments.catalogue), operators, arguments.out)
 
 
 if __name__ == "__main__":

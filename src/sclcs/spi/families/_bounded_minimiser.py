@@ -31,7 +31,7 @@ from sclcs.spi.families._box_model import (
     remember,
 )
 from sclcs.spi.families._jit import kernel
-from sclcs.spi.families._line_search import N_NUMBERS, start_search, try_step
+from sclcs.spi.families._line_search import STATE_SIZE, next_step, start_search
 
 __all__ = ["MOST_PAIRS", "minimise"]
 
@@ -70,7 +70,7 @@ def minimise(evaluate: Evaluate, n_problems: int, bounds: Array) -> Array:
     points = np.zeros((n_problems, n_variables))
     values, gradients = np.empty(n_problems), np.empty((n_problems, n_variables))
     vectors = np.zeros((n_problems, FIRST_CHANGE + MOST_PAIRS, n_variables))
-    numbers = np.zeros((n_problems, N_NUMBERS))
+    numbers = np.zeros((n_problems, STATE_SIZE))
     scalars = np.zeros((n_problems, N_SCALARS))
     scalars[:, SCALE] = 1.0
     active = np.arange(n_problems)
@@ -130,7 +130,7 @@ def _search(
     slope = 0.0
     for i in range(x.size):
         slope += gradient[i] * (vectors[GOAL, i] - vectors[ORIGIN, i])
-    accepted, step = try_step(numbers, scalars[STEP], value, slope)
+    step, accepted = next_step(numbers, scalars[STEP], value, slope)
     if accepted:
         old = scalars[VALUE]
         scalars[ITERATION] += 1.0
@@ -196,7 +196,7 @@ def _begin(
         scalars[N_PAIRS], scalars[SCALE] = 0.0, 1.0
     limit = longest_step(x, vectors[GOAL], bounds) if scalars[ITERATION] > 0.0 else 1.0
     step = min(1.0, limit)
-    start_search(numbers, value, slope, step, limit)
+    start_search(numbers, step, value, slope, limit)
     _go(x, vectors, scalars, step)
     return True
 

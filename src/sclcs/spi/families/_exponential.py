@@ -1,8 +1,8 @@
-"""Exponential and logarithm for compiled loops.
+"""The exponential for compiled loops.
 
 numba calls the C library's ``exp`` once per number. Written as plain arithmetic, the
-same function is inlined and vectorised by LLVM, which is worth a factor of three. Both are
-accurate to a few units in the last place over the ranges that they state.
+same function is inlined and vectorised by LLVM, which is worth a factor of three, at an error
+of one unit in the last place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from sclcs.spi.families._jit import fused_kernel
 
-__all__ = ["exp_of_negative", "log_of_one_to_three"]
+__all__ = ["exp_of_negative"]
 
 _LOWEST = -700.0  # exp of this is 1e-304: as good as zero, and still a normal number
 _LOG2_E = 1.4426950408889634
@@ -24,11 +24,6 @@ _ROUNDER = 1.5 * 2.0**52
 _BIAS, _MANTISSA_BITS = np.int64(1023), np.int64(52)
 _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
     1.0 / factorial(k) for k in range(3, 14)
-)
-_ROOT3 = 3.0**0.5
-_LOG_ROOT3 = 0.5 * float(np.log(3.0))
-_D0, _D1, _D2, _D3, _D4, _D5, _D6, _D7, _D8, _D9, _D10, _D11, _D12, _D13 = (
-    2.0 / (2 * k + 1) for k in range(14)
 )
 
 
@@ -46,16 +41,3 @@ def exp_of_negative(x: float) -> float:
     high = (_C8 + _C9 * r) + (_C10 + _C11 * r) * r2 + (_C12 + _C13 * r) * r4
     power = (np.float64(shifted).view(np.int64) + _BIAS) << _MANTISSA_BITS
     return (low + high * (r4 * r4)) * np.int64(power).view(np.float64)
-
-
-@fused_kernel
-def log_of_one_to_three(x: float) -> float:
-    """Return log(x) for 1 <= x <= 3, from the series of artanh around the root of three."""
-    t = (x - _ROOT3) / (x + _ROOT3)
-    u = t * t
-    u2 = u * u
-    u4 = u2 * u2
-    low = (_D0 + _D1 * u) + (_D2 + _D3 * u) * u2
-    middle = (_D4 + _D5 * u) + (_D6 + _D7 * u) * u2
-    high = (_D8 + _D9 * u) + (_D10 + _D11 * u) * u2 + (_D12 + _D13 * u) * u4
-    return _LOG_ROOT3 + t * (low + (middle + high * u4) * u4)

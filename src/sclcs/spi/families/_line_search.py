@@ -1,190 +1,203 @@
-"""The line search of Moré and Thuente (1994), one trial at a time, for compiled loops.
+"""The line search of Moré and Thuente (1994), one trial step at a time.
 
-The state is a vector of numbers, because the caller evaluates its function between the trials.
-Tolerances are those of L-BFGS-B: sufficient decrease 1e-3, curvature 0.9, interval 0.1.
+A search keeps an interval that contains a step of sufficient decrease and small slope, and
+chooses trial steps in it by cubic and quadratic interpolation. The caller evaluates the
+function; the constants are those of L-BFGS-B (Zhu et al. 1997).
 """
 
 from __future__ import annotations
 
-from math import sqrt
+import numpy as np
 
 from sclcs.spi.context import Array
 from sclcs.spi.families._jit import kernel
 
-__all__ = ["N_NUMBERS", "start_search", "try_step"]
+__all__ = ["LARGEST_STEP", "MAX_TRIALS", "STATE_SIZE", "next_step", "start_search"]
 
-DECREASE, CURVATURE, SMALLEST_INTERVAL = 1e-3, 0.9, 0.1
-SHRINK, GROW_LEAST, GROW_MOST = 0.66, 1.1, 4.0
+MAX_TRIALS = 20
+LARGEST_STEP = 1e10
+_DECREASE, _CURVATURE, _INTERVAL = 1e-3, 0.9, 0.1
+_LEAST_GROWTH, _MOST_GROWTH = 1.1, 4.0
+_ENOUGH_SHRINKAGE = 0.66
+
+# Places in the state of a search: best step, other end, each with value and slope; the bounds
+# of the next step; the last two widths; value and slope at 0; the largest step; flags.
 (
-    VALUE0, SLOPE0, BEST, BEST_VALUE, BEST_SLOPE, OTHER, OTHER_VALUE, OTHER_SLOPE, LOWEST, HIGHEST,
-    LIMIT, WIDTH, OLD_WIDTH, BRACKETED, STAGE,
+    _X, _FX, _GX, _Y, _FY, _GY, _MIN, _MAX, _WIDTH, _WIDTH2, _F0, _G0, _LIMIT, _BRACKETED, _STAGE,
 ) = range(15)  # fmt: skip
-N_NUMBERS = 15
+STATE_SIZE = 15
 
 
 @kernel
-def start_search(numbers: Array, value: float, slope: float, step: float, limit: float) -> None:
-    """Begin at step 0 with the given value and slope; `step` is the first trial."""
-    numbers[:] = 0.0
-    numbers[VALUE0] = numbers[BEST_VALUE] = numbers[OTHER_VALUE] = value
-    numbers[SLOPE0] = numbers[BEST_SLOPE] = numbers[OTHER_SLOPE] = slope
-    numbers[HIGHEST] = step + GROW_MOST * step
-    numbers[LIMIT] = limit
-    numbers[WIDTH] = limit
-    numbers[OLD_WIDTH] = 2.0 * limit
-    numbers[STAGE] = 1.0
+def start_search(state: Array, step: float, value: float, slope: float, limit: float) -> None:
+    """Prepare a search from a point with this value and (negative) slope.
+
+    ``step`` is the first trial and ``limit`` the largest one.
+    """
+    state[:] = 0.0
+    state[_FX] = state[_FY] = state[_F0] = value
+    state[_GX] = state[_GY] = state[_G0] = slope
+    state[_MAX] = step + _MOST_GROWTH * step
+    state[_LIMIT] = state[_WIDTH] = limit
+    state[_WIDTH2] = 2.0 * limit
+    state[_STAGE] = 1.0
 
 
 @kernel
-def try_step(numbers: Array, step: float, value: float, slope: float) -> tuple[bool, float]:
-    """Take note of a trial; return whether it is accepted and, if not, the next one."""
-    slope_test = DECREASE * numbers[SLOPE0]
-    target = numbers[VALUE0] + step * slope_test
-    if numbers[STAGE] == 1.0 and value <= target and slope >= 0.0:
-        numbers[STAGE] = 2.0
-    if _is_over(numbers, step, value, slope, target):
-        return True, step
-    if numbers[STAGE] == 1.0 and value <= numbers[BEST_VALUE] and value > target:
-        # Of the function minus its allowed decrease, until a point with positive slope is seen.
-        shift = numbers[BEST] * slope_test, numbers[OTHER] * slope_test
-        numbers[BEST_VALUE] -= shift[0]
-        numbers[OTHER_VALUE] -= shift[1]
-        numbers[BEST_SLOPE] -= slope_test
-        numbers[OTHER_SLOPE] -= slope_test
-        step = _next_step(numbers, step, value - step * slope_test, slope - slope_test)
-        numbers[BEST_VALUE] += numbers[BEST] * slope_test
-        numbers[OTHER_VALUE] += numbers[OTHER] * slope_test
-        numbers[BEST_SLOPE] += slope_test
-        numbers[OTHER_SLOPE] += slope_test
+def next_step(state: Array, step: float, value: float, slope: float) -> tuple[float, bool]:
+    """Take the value and the slope at a trial step; return the next one, and whether to stop."""
+    test = _DECREASE * state[_G0]
+    limit = state[_F0] + step * test
+    if state[_STAGE] == 1.0 and value <= limit and slope >= 0.0:
+        state[_STAGE] = 2.0
+    is_low = value <= limit
+    if _is_exhausted(state, step) or (is_low and abs(slope) <= -_CURVATURE * state[_G0]):
+        return step, True
+    if step == state[_LIMIT] and is_low and slope <= test:
+        return step, True  # further down than any step may go
+    if step == 0.0 and (not is_low or slope >= test):
+        return step, True  # no way down
+    if state[_STAGE] == 1.0 and limit < value <= state[_FX]:
+        # Until a minimum is in sight, the function minus its sufficient decrease is searched.
+        _tilt(state, -test)
+        step = _interpolate(state, step, value - step * test, slope - test)
+        _tilt(state, test)
     else:
-        step = _next_step(numbers, step, value, slope)
-    return False, _safeguard(numbers, step)
+        step = _interpolate(state, step, value, slope)
+    return _bound(state, step), False
 
 
 @kernel
-def _is_over(numbers: Array, step: float, value: float, slope: float, target: float) -> bool:
-    slope_test = DECREASE * numbers[SLOPE0]
-    low, high = numbers[LOWEST], numbers[HIGHEST]
-    narrow = high - low <= SMALLEST_INTERVAL * high
-    if numbers[BRACKETED] == 1.0 and (step <= low or step >= high or narrow):
-        return True
-    if step == numbers[LIMIT] and value <= target and slope <= slope_test:
-        return True
-    if step == 0.0 and (value > target or slope >= slope_test):
-        return True
-    return bool(value <= target and abs(slope) <= CURVATURE * -numbers[SLOPE0])
+def _is_exhausted(state: Array, step: float) -> bool:
+    """Whether rounding, or the length of the interval, leaves nothing to search."""
+    if state[_BRACKETED] == 0.0:
+        return False
+    outside = step <= state[_MIN] or step >= state[_MAX]
+    return bool(outside or state[_MAX] - state[_MIN] <= _INTERVAL * state[_MAX])
 
 
 @kernel
-def _safeguard(numbers: Array, step: float) -> float:
-    best, other = numbers[BEST], numbers[OTHER]
-    if numbers[BRACKETED] == 1.0:
-        if abs(other - best) >= SHRINK * numbers[OLD_WIDTH]:
-            step = best + 0.5 * (other - best)
-        numbers[OLD_WIDTH] = numbers[WIDTH]
-        numbers[WIDTH] = abs(other - best)
-        numbers[LOWEST], numbers[HIGHEST] = min(best, other), max(best, other)
+def _tilt(state: Array, slope: float) -> None:
+    state[_FX] += state[_X] * slope
+    state[_GX] += slope
+    state[_FY] += state[_Y] * slope
+    state[_GY] += slope
+
+
+@kernel
+def _bound(state: Array, step: float) -> float:
+    """Bisect if the interval shrinks too slowly; keep the step inside its bounds."""
+    x, y = state[_X], state[_Y]
+    if state[_BRACKETED] == 1.0:
+        if abs(y - x) >= _ENOUGH_SHRINKAGE * state[_WIDTH2]:
+            step = x + 0.5 * (y - x)
+        state[_WIDTH2] = state[_WIDTH]
+        state[_WIDTH] = abs(y - x)
+        state[_MIN], state[_MAX] = min(x, y), max(x, y)
     else:
-        numbers[LOWEST] = step + GROW_LEAST * (step - best)
-        numbers[HIGHEST] = step + GROW_MOST * (step - best)
-    step = min(max(step, 0.0), numbers[LIMIT])
-    low, high = numbers[LOWEST], numbers[HIGHEST]
-    if numbers[BRACKETED] == 1.0:
-        narrow = high - low <= SMALLEST_INTERVAL * high
-        if step <= low or step >= high or narrow:
-            step = best
+        state[_MIN] = step + _LEAST_GROWTH * (step - x)
+        state[_MAX] = step + _MOST_GROWTH * (step - x)
+    step = min(max(step, 0.0), state[_LIMIT])
+    if _is_exhausted(state, step):
+        return float(x)
     return step
 
 
 @kernel
-def _next_step(numbers: Array, step: float, value: float, slope: float) -> float:
-    """Interpolate the next trial and update the interval (four cases of the paper)."""
-    best, best_value, best_slope = numbers[BEST], numbers[BEST_VALUE], numbers[BEST_SLOPE]
-    opposite = slope * (best_slope / abs(best_slope)) < 0.0
-    if value > best_value:
-        result = _first_case(numbers, step, value, slope)
-        numbers[BRACKETED] = 1.0
-    elif opposite:
-        result = _second_case(numbers, step, value, slope)
-        numbers[BRACKETED] = 1.0
-    elif abs(slope) < abs(best_slope):
-        result = _third_case(numbers, step, value, slope)
-    elif numbers[BRACKETED] == 1.0:
-        result = _fourth_case(numbers, step, value, slope)
+def _interpolate(state: Array, step: float, value: float, slope: float) -> float:
+    """Choose the next step from the ends of the interval and this trial; update the interval."""
+    x, fx, gx = state[_X], state[_FX], state[_GX]
+    is_opposite = slope * np.sign(gx) < 0.0
+    if value > fx:
+        chosen = _from_higher_value(state, step, value, slope)
+    elif is_opposite:
+        chosen = _from_opposite_slope(state, step, value, slope)
+    elif abs(slope) < abs(gx):
+        chosen = _from_smaller_slope(state, step, value, slope)
     else:
-        result = numbers[HIGHEST] if step > best else numbers[LOWEST]
-    if value > best_value:
-        numbers[OTHER], numbers[OTHER_VALUE], numbers[OTHER_SLOPE] = step, value, slope
+        chosen = _from_steeper_slope(state, step, value, slope)
+    if value > fx:
+        state[_Y], state[_FY], state[_GY] = step, value, slope
     else:
-        if opposite:
-            numbers[OTHER], numbers[OTHER_VALUE] = best, best_value
-            numbers[OTHER_SLOPE] = best_slope
-        numbers[BEST], numbers[BEST_VALUE], numbers[BEST_SLOPE] = step, value, slope
-    return result
+        if is_opposite:
+            state[_Y], state[_FY], state[_GY] = x, fx, gx
+        state[_X], state[_FX], state[_GX] = step, value, slope
+    if value > fx or is_opposite:
+        state[_BRACKETED] = 1.0
+    return chosen
 
 
 @kernel
-def _first_case(numbers: Array, step: float, value: float, slope: float) -> float:
-    best, best_value, best_slope = numbers[BEST], numbers[BEST_VALUE], numbers[BEST_SLOPE]
-    theta = 3.0 * (best_value - value) / (step - best) + best_slope + slope
-    scale = max(abs(theta), abs(best_slope), abs(slope))
-    gamma = scale * sqrt((theta / scale) ** 2 - (best_slope / scale) * (slope / scale))
-    if step < best:
-        gamma = -gamma
-    ratio = ((gamma - best_slope) + theta) / (((gamma - best_slope) + gamma) + slope)
-    cubic = best + ratio * (step - best)
-    secant = best_slope / ((best_value - value) / (step - best) + best_slope) / 2.0
-    quadratic = best + secant * (step - best)
-    if abs(cubic - best) < abs(quadratic - best):
-        return cubic
-    return cubic + (quadratic - cubic) / 2.0
+def _cubic(state: Array, end: int, step: float, value: float, slope: float) -> tuple[float, float]:
+    """Return the two coefficients that locate the extrema of the cubic through an end and a trial.
+
+    ``end`` is the place of the end's step in the state; its value and slope follow.
+    """
+    x, fx, gx = state[end], state[end + 1], state[end + 2]
+    theta = 3.0 * (fx - value) / (step - x) + gx + slope
+    size = max(abs(theta), abs(gx), abs(slope))
+    root = (theta / size) ** 2 - (gx / size) * (slope / size)
+    return theta, size * np.sqrt(max(root, 0.0))
 
 
 @kernel
-def _second_case(numbers: Array, step: float, value: float, slope: float) -> float:
-    best, best_value, best_slope = numbers[BEST], numbers[BEST_VALUE], numbers[BEST_SLOPE]
-    theta = 3.0 * (best_value - value) / (step - best) + best_slope + slope
-    scale = max(abs(theta), abs(best_slope), abs(slope))
-    gamma = scale * sqrt((theta / scale) ** 2 - (best_slope / scale) * (slope / scale))
-    if step > best:
+def _from_higher_value(state: Array, step: float, value: float, slope: float) -> float:
+    """Take the cubic step if it is the nearer one, else go halfway to the quadratic step."""
+    x, fx, gx = state[_X], state[_FX], state[_GX]
+    theta, gamma = _cubic(state, _X, step, value, slope)
+    if step < x:
         gamma = -gamma
-    ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + best_slope)
-    cubic = step + ratio * (best - step)
-    secant = step + slope / (slope - best_slope) * (best - step)
-    return cubic if abs(cubic - step) > abs(secant - step) else secant
+    ratio = ((gamma - gx) + theta) / (((gamma - gx) + gamma) + slope)
+    cubic = x + ratio * (step - x)
+    quadratic = x + ((gx / ((fx - value) / (step - x) + gx)) / 2.0) * (step - x)
+    if abs(cubic - x) < abs(quadratic - x):
+        return float(cubic)
+    return float(cubic + (quadratic - cubic) / 2.0)
 
 
 @kernel
-def _third_case(numbers: Array, step: float, value: float, slope: float) -> float:
-    best, best_value, best_slope = numbers[BEST], numbers[BEST_VALUE], numbers[BEST_SLOPE]
-    theta = 3.0 * (best_value - value) / (step - best) + best_slope + slope
-    scale = max(abs(theta), abs(best_slope), abs(slope))
-    inside = (theta / scale) ** 2 - (best_slope / scale) * (slope / scale)
-    gamma = scale * sqrt(max(0.0, inside))
-    if step > best:
+def _from_opposite_slope(state: Array, step: float, value: float, slope: float) -> float:
+    """Take the cubic or the secant step, whichever is further away."""
+    x, gx = state[_X], state[_GX]
+    theta, gamma = _cubic(state, _X, step, value, slope)
+    if step > x:
         gamma = -gamma
-    ratio = ((gamma - slope) + theta) / ((gamma + (best_slope - slope)) + gamma)
+    ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + gx)
+    cubic = step + ratio * (x - step)
+    secant = step + (slope / (slope - gx)) * (x - step)
+    return float(cubic if abs(cubic - step) > abs(secant - step) else secant)
+
+
+@kernel
+def _from_smaller_slope(state: Array, step: float, value: float, slope: float) -> float:
+    """Take the cubic step if its minimum lies beyond, or the secant step."""
+    x, gx = state[_X], state[_GX]
+    theta, gamma = _cubic(state, _X, step, value, slope)
+    if step > x:
+        gamma = -gamma
+    ratio = ((gamma - slope) + theta) / ((gamma + (gx - slope)) + gamma)
     if ratio < 0.0 and gamma != 0.0:
-        cubic = step + ratio * (best - step)
+        cubic = step + ratio * (x - step)
     else:
-        cubic = numbers[HIGHEST] if step > best else numbers[LOWEST]
-    secant = step + slope / (slope - best_slope) * (best - step)
-    nearer = abs(cubic - step) < abs(secant - step)
-    if numbers[BRACKETED] == 1.0:
-        result = cubic if nearer else secant
-        edge = step + SHRINK * (numbers[OTHER] - step)
-        return min(edge, result) if step > best else max(edge, result)
-    result = secant if nearer else cubic
-    return max(numbers[LOWEST], min(numbers[HIGHEST], result))
+        cubic = state[_MAX] if step > x else state[_MIN]
+    secant = step + (slope / (slope - gx)) * (x - step)
+    is_nearer = abs(cubic - step) < abs(secant - step)
+    if state[_BRACKETED] == 1.0:
+        chosen = cubic if is_nearer else secant
+        farthest = step + _ENOUGH_SHRINKAGE * (state[_Y] - step)
+        return float(min(farthest, chosen) if step > x else max(farthest, chosen))
+    chosen = secant if is_nearer else cubic
+    return float(max(min(state[_MAX], chosen), state[_MIN]))
 
 
 @kernel
-def _fourth_case(numbers: Array, step: float, value: float, slope: float) -> float:
-    other, other_value, other_slope = numbers[OTHER], numbers[OTHER_VALUE], numbers[OTHER_SLOPE]
-    theta = 3.0 * (value - other_value) / (other - step) + other_slope + slope
-    scale = max(abs(theta), abs(other_slope), abs(slope))
-    gamma = scale * sqrt((theta / scale) ** 2 - (other_slope / scale) * (slope / scale))
-    if step > other:
+def _from_steeper_slope(state: Array, step: float, value: float, slope: float) -> float:
+    """Go to the end of the interval, or interpolate from its other end if there is one."""
+    if state[_BRACKETED] == 0.0:
+        return float(state[_MAX] if step > state[_X] else state[_MIN])
+    y, gy = state[_Y], state[_GY]
+    theta, gamma = _cubic(state, _Y, step, value, slope)
+    if step > y:
         gamma = -gamma
-    ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + other_slope)
-    return step + ratio * (other - step)
+    ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + gy)
+    return float(step + ratio * (y - step))

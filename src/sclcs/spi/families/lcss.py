@@ -1,4 +1,4 @@
-"""Longest common subsequence in a Sakoe-Chiba band (``lcss_constraint-sakoe-chiba``)."""
+"""Longest common subsequence of two rows (``lcss*``), over their length."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from types import MappingProxyType
 import numpy as np
 
 from sclcs.spi.context import Array, FamilyContext
+from sclcs.spi.families._alignment import (
+    Constraint,
+    Limits,
+    antidiagonal_band,
+    fill_common_lengths,
+)
 from sclcs.spi.families._jit import kernel
 
 __all__ = ["MEMBERS", "LcssParameters", "compute"]
@@ -16,24 +22,32 @@ __all__ = ["MEMBERS", "LcssParameters", "compute"]
 
 @dataclass(frozen=True)
 class LcssParameters:
-    """When two values match. The band has radius one: cells (s, t) with abs(s - t) <= 1.
+    """When two values match, and which pairs of time points are tried.
 
     Parameters
     ----------
     tolerance : float
         Values no further apart than this match.
+    constraint : {"none", "itakura", "sakoe-chiba"}
+        The Itakura parallelogram has slope 2, the Sakoe-Chiba band radius one: time points (s, t)
+        with abs(s - t) <= 1.
     """
 
     tolerance: float
+    constraint: Constraint
 
 
 MEMBERS: Mapping[str, LcssParameters] = MappingProxyType(
-    {"lcss_constraint-sakoe-chiba": LcssParameters(tolerance=1.0)}
+    {
+        "lcss": LcssParameters(tolerance=1.0, constraint="none"),
+        "lcss_constraint-itakura": LcssParameters(tolerance=1.0, constraint="itakura"),
+        "lcss_constraint-sakoe-chiba": LcssParameters(tolerance=1.0, constraint="sakoe-chiba"),
+    }
 )
 
 
 def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
-    """Compute the banded LCSS similarity of all pairs of rows.
+    """Compute LCSS similarities of all pairs of rows.
 
     Parameters
     ----------
@@ -42,7 +56,7 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     members : collection of str
         Identifiers, keys of `MEMBERS`.
     context : FamilyContext
-        Not needed here: nothing but the output is allocated.
+        Not needed here: the table of one pair is allocated, nothing else.
 
     Returns
     -------
@@ -50,17 +64,38 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     """
     del context
     signals = np.ascontiguousarray(signals)
-    n_samples, n_regions, _ = signals.shape
+    n_samples, n_regions, n_times = signals.shape
     out: dict[str, Array] = {}
     for name in members:
+        parameters = MEMBERS[name]
         similarity = np.zeros((n_samples, n_regions, n_regions))
-        _similarities(signals, MEMBERS[name].tolerance, similarity)
+        if parameters.constraint == "sakoe-chiba":  # three cells wide: no table is needed
+            _narrow_similarities(signals, parameters.tolerance, similarity)
+        else:
+            first, last = antidiagonal_band(parameters.constraint, n_times)
+            _similarities(signals, parameters.tolerance, first, last, similarity)
         out[name] = similarity
     return out
 
 
 @kernel
-def _similarities(signals: Array, tolerance: float, out: Array) -> None:
+def _similarities(
+    signals: Array, tolerance: float, first: Limits, last: Limits, out: Array
+) -> None:
+    n_samples, n_regions, n_times = signals.shape
+    table = np.empty((3, n_times + 2))
+    for sample in range(n_samples):
+        for i in range(n_regions):
+            reversed_row = signals[sample, i, ::-1].copy()
+            for j in range(i):
+                length = fill_common_lengths(
+                    signals[sample, j], reversed_row, tolerance, first, last, table
+                )
+                out[sample, i, j] = out[sample, j, i] = length / n_times
+
+
+@kernel
+def _narrow_similarities(signals: Array, tolerance: float, out: Array) -> None:
     n_samples, n_regions, n_times = signals.shape
     for sample in range(n_samples):
         for i in range(n_regions):
