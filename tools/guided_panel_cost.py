@@ -1,6 +1,7 @@
 """What a panel costs as a share of the fast set, on three kinds of signals.
 
-    python tools/guided_panel_cost.py --archive ../shared/data/abide_dos160_dmn33.npz
+    python tools/guided_panel_cost.py --archive ../shared/data/abide_dos160_dmn33.npz \
+        --out results/guided/panel_cost.csv
     python tools/guided_panel_cost.py --operators      # what each cheap operator would add
 
 The signals: those of benchmarks/bench_spi.py (autoregressive noise, on which the graphical lasso
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.cohort.simulation import simulate_cohort
@@ -33,21 +35,29 @@ def main() -> None:
     parser.add_argument("--panel", nargs="+", default=["panel"])
     parser.add_argument("--samples", type=int, default=48)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="a CSV file of the shares")
     parser.add_argument("--operators", action="store_true")
     options = parser.parse_args()
     kinds = signals(options.samples, options.archive)
     if options.operators:
         print_operators(kinds["benchmark"], options.panel, options.repeats)
         return
+    rows = []
+    operators = resolve(options.panel)
     for name, values in kinds.items():
-        fast, panel = turns(values, [resolve("paper-fast"), resolve(options.panel)], options)
+        fast, panel = turns(values, [resolve("paper-fast"), operators], options)
         shares = panel / fast
+        rows.append({"signals": name, "fast_ms": 1e3 * np.median(fast)})
+        rows[-1] |= {"panel_ms": 1e3 * np.median(panel), "share": np.median(shares)}
+        rows[-1] |= {"share_most": shares.max(), "panel": " ".join(operators)}
         print(
             f"{name:<10} fast set {1e3 * np.median(fast):7.2f} ms   panel "
             f"{1e3 * np.median(panel):6.3f} ms   {np.median(shares):.2%} "
             f"({shares.min():.2%} to {shares.max():.2%})",
             flush=True,
         )
+    if options.out is not None:
+        pd.DataFrame(rows).to_csv(options.out, index=False, float_format="%.4g")
 
 
 def signals(n_samples: int, archive: Path | None) -> dict[str, np.ndarray]:

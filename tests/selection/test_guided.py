@@ -1,5 +1,7 @@
 """Guided core-sets on simulated cohorts: constraints, certificate, benefit, mistakes."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,11 @@ from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.selection import select
 from sclcs.selection.guided import method
 from sclcs.selection.guided.certificate import LeftOut, _kendall, certify
-from sclcs.spi import compute, resolve
+from sclcs.selection.guided.guide import CAREFUL, DISTRUST
+from sclcs.selection.guided.objective import core_scores
+from sclcs.selection.guided.panel import make_panel, unseen_families
+from sclcs.selection.guided.weights import MOST
+from sclcs.spi import catalogue, compute, resolve
 
 FAST = {"proposals": 1500, "restarts": 1}
 PANEL = ["cov_EmpiricalCovariance", "prec_ShrunkCovariance", "pdist_cityblock", "kendalltau", "pec"]
@@ -129,6 +135,58 @@ def test_a_target_gives_the_smallest_size_and_the_curve(cohort, matrices, monkey
         guided(cohort, matrices, target_ndcg=0.9999)
 
 
+def test_large_effects_are_guided_more_carefully_than_small_ones(cohort, matrices, monkeypatch):
+    ordered = cohort.take(sorted(cohort.sample_ids))
+    full = make_panel(ordered, ["subject", "diagnosis"], PANEL, fc=matrices).full
+    between = float(np.mean(full.std(axis=1)))
+    assert full[0].std() > between > full[1].std()
+    monkeypatch.setattr("sclcs.selection.guided.guide.LARGE", between)
+    core = guided(cohort, matrices, task="subject,diagnosis")
+    assert core.parameters["distrust_used"] == [CAREFUL, DISTRUST]
+    given = guided(cohort, matrices, task="subject,diagnosis", distrust=0.7)
+    assert given.parameters["distrust_used"] == [0.7, 0.7]
+
+
+def test_weights_are_fitted_and_used_when_operators_are_scored(cohort, matrices):
+    options = {"task": "diagnosis", "distrust": 0.1}
+    plain = guided(cohort, matrices, **options)
+    core = guided(cohort, matrices, weights=True, **options)
+    assert plain.weight is None
+    assert core.sample_ids == plain.sample_ids
+    assert core.parameters["objective"] < plain.parameters["objective"]
+    assert np.mean(core.weight) == pytest.approx(1)
+    assert max(core.weight) / min(core.weight) <= MOST**2 + 1e-9
+    assert len(set(core.weight)) > 5
+    ordered = cohort.take(sorted(cohort.sample_ids))
+    panel = make_panel(ordered, ["diagnosis"], PANEL, fc=matrices)
+    rows, weights = core.rows(ordered.sample_ids), np.asarray(core.weight)
+    expected = core_scores(panel, rows, weights)[0]
+    measured = rank(matrices, "diagnosis", PANEL, core).scores
+    np.testing.assert_allclose(measured[panel.operators], expected, rtol=1e-4)
+    assert not np.allclose(expected, core_scores(panel, rows)[0], rtol=1e-3)
+
+
+def test_the_sidecar_keeps_the_certificate(cohort, matrices, tmp_path):
+    core = guided(cohort, matrices, task="diagnosis", k=5, confidence=0.8)
+    facts = json.loads(core.save(tmp_path / "core.csv").with_suffix(".json").read_text())
+    (item,) = facts["parameters"]["certificate"]
+    assert set(item) == {
+        "task", "ndcg@5", "kendall", "confidence", "groups", "operators", "unseen_operators",
+    }  # fmt: skip
+    assert (item["task"], item["confidence"]) == ("diagnosis", 0.8)
+    for name in ("ndcg@5", "kendall"):
+        assert set(item[name]) == {"expected", "low", "high"}
+
+
+def test_auto_tries_methods_that_train(cohort, matrices):
+    options = {"panel": PANEL, "fc": matrices, "task": "diagnosis", **FAST}
+    core = select(cohort, "auto", 0.2, candidates=["sclcs", "forgetting"], epochs=2, **options)
+    expected = core.parameters["expected_by_method"]
+    assert set(expected) == {"guided", "sclcs", "forgetting"}
+    assert core.parameters["chosen"] == max(expected, key=expected.get)
+    assert len(core) == 28
+
+
 def test_auto_takes_the_best_certificate(cohort, matrices):
     options = {"panel": PANEL, "fc": matrices, **FAST}
     core = select(cohort, "auto", 0.2, candidates=["random", "pairs"], **options)
@@ -156,6 +214,26 @@ def test_a_perfect_prediction_is_certified_as_such():
     assert certify(LeftOut(full, full * np.nan, families, ["subject"])) == []
 
 
+def test_few_large_families_are_less_certain_than_many_lone_operators():
+    random = np.random.default_rng(3)
+    full = random.normal(size=(1, 12))
+    errors = 0.4 * random.normal(size=full.shape)
+    left_out = LeftOut(full, full + errors, list("abcdefghijkl"), ["x"])
+    (lone,) = certify(left_out, sizes=[1] * 60)
+    (large,) = certify(left_out, sizes=[50, 10])
+    assert large.unseen == lone.unseen == 60
+    widths = [item.kendall[2] - item.kendall[1] for item in (lone, large)]
+    assert widths[1] > 1.5 * widths[0]
+
+
+def test_families_outside_the_panel_are_the_unseen_ones(cohort, matrices):
+    ordered = cohort.take(sorted(cohort.sample_ids))
+    panel = make_panel(ordered, ["subject"], PANEL, fc=matrices)
+    table = catalogue()
+    fast = table[table["paper_fast"]]
+    assert sum(unseen_families(panel)) == (~fast["family"].isin(panel.families)).sum()
+
+
 def test_mistakes_are_named(cohort, matrices):
     with pytest.raises(InputError, match="at least 4 operators of 3 families, but 2 of 1"):
         guided(cohort, None, panel=["pdist_cityblock", "pdist_chebyshev"])
@@ -165,6 +243,8 @@ def test_mistakes_are_named(cohort, matrices):
         guided(cohort, matrices, restarts=0)
     with pytest.raises(InputError, match="target_ndcg between 0 and 1"):
         guided(cohort, matrices, target_ndcg=95)
+    with pytest.raises(InputError, match="weights to be true or false"):
+        guided(cohort, matrices, weights="some")
     with pytest.raises(InputError, match="distrust of at least 0"):
         guided(cohort, matrices, distrust=-1)
     with pytest.raises(UnknownNameError, match="not in the FC store"):

@@ -15,6 +15,7 @@ from sclcs.selection.guided.kernel import core_sums, move, swap
 from sclcs.selection.guided.objective import Objective, core_scores, fit_line, operator_weights
 from sclcs.selection.guided.panel import Panel
 from sclcs.selection.guided.search import Units, search
+from sclcs.selection.guided.swaps import swap_search
 
 N_SAMPLES, N_OPERATORS, N_EDGES = 23, 5, 11
 
@@ -125,6 +126,29 @@ def test_the_search_never_worsens_and_says_the_truth(panel, seed):
     assert found.value == pytest.approx(after, abs=1e-9)
     assert after <= before
     assert len(set(found.rows)) == 12
+
+
+def test_the_search_stops_when_nothing_helps_any_more(panel):
+    objective = Objective(panel.full, operator_weights(panel.families), np.full(2, 0.1), 0.1)
+    units = single_samples(panel)
+    chances = np.random.default_rng(1).random((300, 2))
+
+    def run(n_proposals, patience):
+        problem = (panel.similarity, panel.classes, panel.blocks, units.for_kernel())
+        start = np.arange(12)
+        return swap_search(
+            *problem, objective.for_kernel(), start, 0, chances[:n_proposals], patience
+        )
+
+    made = [run(n, 300)[3] for n in range(1, 301)]
+    helped = np.diff([0, *made])
+    idle = 0
+    for last, help_ in enumerate(helped):  # noqa: B007
+        idle = 0 if help_ else idle + 1
+        if idle > 10:
+            break
+    assert last < 299
+    assert run(300, 10)[3] == made[last] < made[-1]
 
 
 def test_the_objective_is_a_correlation_without_noise(panel):

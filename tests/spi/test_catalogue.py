@@ -126,12 +126,11 @@ def test_rank_groups_hold_on_data(table, result):
             assert (same == first).all() or (same == first.max() - first).all(), (name, other)
 
 
-def test_panel_is_small_cheap_and_diverse(table):
+def test_panel_is_small_and_diverse(table):
     panel = table[table["panel"]]
-    fast = table[table["paper_fast"]]
     assert panel["implemented"].all()
     assert panel["rank_group"].is_unique
-    assert panel["pyspi_seconds"].sum() < 0.05 * fast["pyspi_seconds"].sum()
+    # What it costs is this engine's time: tests/selection/test_guided_panel.py.
     assert panel["family"].nunique() >= 5
     assert panel["family"].value_counts().max() <= 2
     useless = {"random", "degenerate", "saturated", "mostly-nan"}

@@ -9,6 +9,7 @@ on the held-out families of every split.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -118,45 +119,56 @@ def guided_study(
         splits.append(default_split(everything))
     yield from _others(cohort, np.argsort(order), everything, splits, plan)
     for split in splits:
-        guiding = everything.only(split.guiding)
-        for name in plan.tasks:
-            task = of_task(guiding, name)
-            cells = [(ratio, seed) for ratio in plan.ratios for seed in plan.seeds_at(ratio)]
-            for ratio, seed in track(cells, f"{split.protocol} {split.number} {name}"):
-                for rule, changes in plan.rules.items():
-                    row = _guided(ordered, task, int(ratio * len(ordered)), seed, changes)
-                    rows, weights = row.pop("rows"), row.pop("weights")
-                    measured = measure(everything, split.held_out, name, rows, weights)
-                    facts = {"task": name, "ratio": ratio, "seed": seed, "method": rule}
-                    yield split.facts() | facts | row | measured
+        yield from _guided_by(ordered, everything, split, plan)
+
+
+def _guided_by(
+    cohort: Cohort, everything: Panel, split: Split, plan: Plan
+) -> Iterator[dict[str, Any]]:
+    """Let the guiding operators of a split guide, and measure on those held out."""
+    guiding, held_out = everything.only(split.guiding), everything.only(split.held_out)
+    for name in plan.tasks:
+        panel, others = of_task(guiding, name), of_task(held_out, name)
+        cells = [(ratio, seed) for ratio in plan.ratios for seed in plan.seeds_at(ratio)]
+        for ratio, seed in track(cells, f"{split.protocol} {split.number} {name}"):
+            for rule, changes in plan.rules.items():
+                row = _guided(cohort, panel, int(ratio * len(cohort)), seed, changes)
+                measured = measure(others, row.pop("rows"), row.pop("weights"))
+                facts = {"task": name, "ratio": ratio, "seed": seed, "method": rule}
+                yield split.facts() | facts | row | measured
 
 
 def _others(
     cohort: Cohort, place: Integers, everything: Panel, splits: list[Split], plan: Plan
 ) -> Iterator[dict[str, Any]]:
-    """Choose with every other method and measure on every split.
+    """Choose with every other method and measure on every split."""
+    held_out = [everything.only(split.held_out) for split in splits]
+    for method in track(plan.methods, "other methods"):
+        for facts, rows in _chosen(cohort, method, plan):
+            for split, operators in zip(splits, held_out, strict=True):
+                measured = measure(of_task(operators, facts["task"]), np.sort(place[rows]))
+                yield split.facts() | facts | {"method": method} | measured
+
+
+def _chosen(cohort: Cohort, method: str, plan: Plan) -> Iterator[tuple[dict[str, Any], Integers]]:
+    """Choose for every task, ratio and seed, once where the task does not matter.
 
     Trainings are found in the cache by the cohort as it was given, hence its own order here.
     """
-    for method in track(plan.methods, "other methods"):
-        selector = SELECTORS[method]
-        trains = selector.needs_training
-        by_task = trains and "task" in selector.parameters
-        chosen: dict[tuple[str, float, int], Integers] = {}
-        for name in plan.tasks:
-            options: dict[str, Any] = {"task": name} if by_task else {}
-            if trains and plan.epochs is not None:
-                options["epochs"] = plan.epochs
-            for ratio in plan.ratios:
-                for seed in range(plan.trained_seeds) if trains else plan.seeds_at(ratio):
-                    key = (name if by_task else "", ratio, seed)
-                    if key not in chosen:
-                        core = select(cohort, method, ratio, seed, **options)
-                        chosen[key] = np.sort(place[core.rows(cohort.sample_ids)])
-                    facts = {"task": name, "ratio": ratio, "seed": seed, "method": method}
-                    for split in splits:
-                        measured = measure(everything, split.held_out, name, chosen[key])
-                        yield split.facts() | facts | measured
+    selector = SELECTORS[method]
+    trains = selector.needs_training
+    by_task = trains and "task" in selector.parameters
+    known: dict[tuple[str, float, int], Integers] = {}
+    for task, ratio in itertools.product(plan.tasks, plan.ratios):
+        options: dict[str, Any] = {"task": task} if by_task else {}
+        if trains and plan.epochs is not None:
+            options["epochs"] = plan.epochs
+        for seed in range(plan.trained_seeds) if trains else plan.seeds_at(ratio):
+            key = (task if by_task else "", ratio, seed)
+            if key not in known:
+                core = select(cohort, method, ratio, seed, **options)
+                known[key] = core.rows(cohort.sample_ids)
+            yield {"task": task, "ratio": ratio, "seed": seed}, known[key]
 
 
 def settings_for(task: str, changes: dict[str, Any]) -> Settings:
@@ -190,19 +202,27 @@ def of_task(panel: Panel, name: str) -> Panel:
     return replace(panel, codes=[panel.codes[task]], full=panel.full[[task]], tasks=[name])
 
 
-def measure(
-    everything: Panel,
-    held_out: Integers,
-    task: str,
-    rows: Integers,
-    weights: Floats | None = None,
-) -> dict[str, float]:
-    """Return the consistency of the held-out operators' scores; NaN if there are none."""
-    one = of_task(everything, task)
-    scores = core_scores(one, rows, weights)
+def measure(held_out: Panel, rows: Integers, weights: Floats | None = None) -> dict[str, float]:
+    """Return the consistency of operators' scores on a core-set; NaN if there are none.
+
+    Parameters
+    ----------
+    held_out : Panel
+        Operators that did not guide, with one task.
+    rows : array of int
+        Candidates of the core-set.
+    weights : array, optional
+        Of each row, their mean one.
+
+    Returns
+    -------
+    dict of str to float
+        :data:`MEASURES`.
+    """
+    scores = core_scores(held_out, rows, weights)
     if scores is None:
         return dict.fromkeys(MEASURES, float("nan"))
-    measured = agreement(one.full[0, held_out], scores[0, held_out])
+    measured = agreement(held_out.full[0], scores[0])
     return {name: measured[name] for name in MEASURES}
 
 

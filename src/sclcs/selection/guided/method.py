@@ -53,7 +53,7 @@ PARAMETER_HELP = {
     "windows": "samples per subject to start from; 2 for fingerprinting, else 1",
     "restarts": "searches from different designs, of which the best is kept",
     "proposals": "swaps proposed per search",
-    "distrust": "how little a changed slope is trusted; by default 0.1, or 3 for strong effects",
+    "distrust": "how little a changed slope is trusted; by default 0.1, or 3 for large effects",
     "weights": "whether the chosen samples get weights, which later scoring uses",
     "k": "cut-off of nDCG in the certificate",
     "confidence": "nominal coverage of the certificate's intervals",
