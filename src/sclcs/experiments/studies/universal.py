@@ -35,6 +35,7 @@ __all__ = ["UNIVERSAL"]
 DESIGNS = (("published", "logits"), ("sound", "affine"), ("sound", "logits"))
 MOST_SUBJECTS = 150
 TOY_OPERATORS = 2
+NOTHING = 1e-12
 VANISHING = 0.05  # share of the symmetric part below which a matrix is fitted as it is
 
 
@@ -79,15 +80,24 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
             "train_start": found.start * sigma**2,
             "train_end": found.train * sigma**2,
             "test": found.test * sigma**2,
-            "r2": 1 - found.test / known["mean"],
-            "r2_pearson": 1 - known["pearson"] / known["mean"],
-            "skill": 1 - found.test / known["edges"],
+            "r2": _gain(found.test, known["mean"]),
+            "r2_pearson": _gain(known["pearson"], known["mean"]),
+            "skill": _gain(found.test, known["edges"]),
         }
         curves = [
             {"kind": "curve", "epochs": epoch, "train_end": train, "test": validation}
             for epoch, train, validation in found.curves
         ]
         yield cell, [result, *curves]
+
+
+def _gain(error: float, reference: float) -> float:
+    """Return how much smaller an error is than that of a reference.
+
+    It does not exist if the reference is perfect: made symmetric, the matrices of ``pli``
+    are zero with a unit diagonal, the same for every sample.
+    """
+    return 1 - error / reference if reference > NOTHING else float("nan")
 
 
 def make_problem(
