@@ -33,7 +33,7 @@ def report(
 ) -> None:
     """Make the report of a run again (finished or not), or compare runs.
 
-    Examples: `sclcs report RUN --open`, `sclcs report --compare RUN1 RUN2 --out compare.html`
+    Example: `sclcs report RUN --open`, or `sclcs report --compare RUN1 RUN2 --out compare.html`
     """
     from sclcs.core.errors import InputError
     from sclcs.report.html import compare_report, run_report

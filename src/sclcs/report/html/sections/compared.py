@@ -155,12 +155,11 @@ def _against_truth(found: Sequence[tuple[NamedRun, Ranking]], task: str) -> list
 
 def cores_section(runs: Runs) -> Content | None:
     """Make the section about shared samples; None if there are no two core-sets."""
-    cores = [(run.letter, run.parts.core) for run in runs if run.parts.core is not None]
+    cores = [(run.letter, core) for run in runs if (core := run.parts.core) is not None]
     if len(cores) < 2:
         return None
     rows = []
     for (one, first), (other, second) in combinations(cores, 2):
-        assert first is not None and second is not None  # noqa: S101, PT018 (for the type checker)
         a, b = set(first.sample_ids), set(second.sample_ids)
         people = [set(core.subjects or []) for core in (first, second)]
         rows.append(
