@@ -43,7 +43,7 @@ class Boxes:
     @property
     def n(self) -> int:
         """Return the number of points."""
-        return self.x.shape[1] - self.start
+        return int(self.x.shape[1]) - self.start
 
     @cached_property
     def _values(self) -> list[Array]:

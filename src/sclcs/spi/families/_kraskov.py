@@ -74,7 +74,7 @@ def _reach(joint: Array, t: int, window: int, smallest: Array) -> float:
                 smallest[place] = smallest[place - 1]
                 place -= 1
             smallest[place] = distance
-    return smallest[last]
+    return float(smallest[last])
 
 
 @kernel

@@ -109,8 +109,15 @@ class KraskovPairs:
         if self._n_times - 1 - span >= FEWEST_POINTS:
             n_variables = sources[..., 0].max() + 1 + targets[..., 0].max()
             draws = draws_of_noise(n_variables * self._n_times)
-            arrays = (np.ascontiguousarray(a) for a in (sources, targets, windows))
-            transfer_entropies(self._x, *arrays, draws, self._psi, out)
+            transfer_entropies(
+                self._x,
+                np.ascontiguousarray(sources),
+                np.ascontiguousarray(targets),
+                np.ascontiguousarray(windows),
+                draws,
+                self._psi,
+                out,
+            )
         return out
 
 
@@ -123,4 +130,4 @@ def theiler_windows(x: Array) -> Integers:
     centred = x - x.mean(axis=1, keepdims=True)
     products = np.stack([np.correlate(series, series, "full") for series in centred])
     correlations = products[:, x.shape[1] - 1 :] / products[:, [x.shape[1] - 1]]
-    return (2.0 * (correlations @ correlations.T)).astype(np.int64)
+    return np.asarray(2.0 * (correlations @ correlations.T), dtype=np.float64).astype(np.int64)
