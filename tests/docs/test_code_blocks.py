@@ -15,11 +15,9 @@ import pytest
 from example_data import prepare
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = [
-    "README.md",
-    *sorted(str(p.relative_to(REPOSITORY)) for p in REPOSITORY.glob("docs/*.md")),
-    *sorted(str(p.relative_to(REPOSITORY)) for p in REPOSITORY.glob("docs/tutorials/*.md")),
-]
+FOLDERS = ("docs", "docs/tutorials", "docs/operators", "docs/results")
+DOCS = [page for folder in FOLDERS for page in REPOSITORY.glob(f"{folder}/*.md")]
+PAGES = ["README.md", *sorted(str(page.relative_to(REPOSITORY)) for page in DOCS)]
 FENCE = re.compile(r"^```(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KNOWN = {"python", "bash", "text", "{eval-rst}", "{include}", "{image}", "{toctree}", "{math}"}
 

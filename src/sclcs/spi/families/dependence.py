@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from sclcs.spi.context import Array, FamilyContext
+from sclcs.spi.context import MEBIBYTE, Array, FamilyContext
 from sclcs.spi.families._distance_correlation import centred_sums, correlate, own_sums
 from sclcs.spi.families._graph_association import association_statistics
 from sclcs.spi.families._kernel_dependence import kernel_correlations
@@ -36,6 +36,8 @@ Statistic = Literal["dcorr", "dcorr_biased", "mgc", "hsic", "hsic_biased", "hhg"
 
 # Distances, centred distances, their transpose, ranks twice and an order to sort by.
 _BYTES_PER_DISTANCE = 40
+# With smaller blocks, the distances of a region would be made again for almost every partner.
+_LEAST_MEMORY = 16 * MEBIBYTE
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ def _compare_at_lag(
     n_regions, n_times = rows.shape
     out = {statistic: np.zeros((n_regions, n_regions)) for statistic in statistics}
     per_region = 2 * _BYTES_PER_DISTANCE * n_times**2
-    size = int(np.clip(memory_bytes // per_region, 1, n_regions))
+    budget = max(memory_bytes, _LEAST_MEMORY)
+    size = int(np.clip(budget // per_region, 1, n_regions))
     blocks = [slice(start, min(start + size, n_regions)) for start in range(0, n_regions, size)]
     for number, above in enumerate(blocks):
         first = _distances_at_lag(rows[above], lag, later=True)
