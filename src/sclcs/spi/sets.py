@@ -1,7 +1,7 @@
 """From what the user asks for to a list of operators.
 
-``paper-fast``, ``paper-slow``, ``slow``, ``all``, ``panel``, ``family:NAME``, ``label:NAME``, identifiers,
-the paper's alias, globs, and lists of these all end as catalogue identifiers.
+``paper-fast``, ``paper-slow``, ``slow``, ``all``, ``panel``, ``family:NAME``, ``label:NAME``,
+identifiers, the paper's alias, globs, and lists of these all end as catalogue identifiers.
 """
 
 from __future__ import annotations

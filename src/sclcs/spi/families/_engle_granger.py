@@ -1,4 +1,4 @@
-"""Engle and Granger's test of a pair: is the residual of one region on the other stationary?
+"""Engle and Granger's test of a pair: whether the residual of their regression is stationary.
 
 The residual e of the later region on the earlier one, a constant and perhaps a trend goes into
 an augmented Dickey-Fuller regression without constant,
@@ -8,8 +8,6 @@ an augmented Dickey-Fuller regression without constant,
 with p in 0..10 the best by an information criterion on the time points that all p share, and then
 the t statistic of b with that p on all time points it allows.
 """
-
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
 
 from __future__ import annotations
 

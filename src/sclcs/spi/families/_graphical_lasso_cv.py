@@ -46,9 +46,9 @@ def cross_validated_graphical_lasso(rows: Array) -> tuple[Array, Array] | None:
     largest = float(np.abs(empirical - np.diag(np.diagonal(empirical))).max())
     if not largest > 0.0:
         return None
-    penalties = np.logspace(
-        np.log10(SMALLEST_SHARE * largest), np.log10(largest), N_PENALTIES
-    )[::-1]
+    penalties = np.logspace(np.log10(SMALLEST_SHARE * largest), np.log10(largest), N_PENALTIES)[
+        ::-1
+    ]
     scores: list[tuple[float, float]] = []
     for _ in range(N_REFINEMENTS):
         found = np.mean([_path_scores(*fold, penalties) for fold in folds], axis=0)

@@ -135,9 +135,8 @@ def _first_case(numbers: Array, step: float, value: float, slope: float) -> floa
     cubic = best + ratio * (step - best)
     secant = best_slope / ((best_value - value) / (step - best) + best_slope) / 2.0
     quadratic = best + secant * (step - best)
-    if abs(cubic - best) < abs(quadratic - best):
-        return cubic
-    return cubic + (quadratic - cubic) / 2.0
+    nearer = abs(cubic - best) < abs(quadratic - best)
+    return float(cubic if nearer else cubic + (quadratic - cubic) / 2.0)
 
 
 @kernel
@@ -151,7 +150,7 @@ def _second_case(numbers: Array, step: float, value: float, slope: float) -> flo
     ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + best_slope)
     cubic = step + ratio * (best - step)
     secant = step + slope / (slope - best_slope) * (best - step)
-    return cubic if abs(cubic - step) > abs(secant - step) else secant
+    return float(cubic if abs(cubic - step) > abs(secant - step) else secant)
 
 
 @kernel
@@ -173,9 +172,9 @@ def _third_case(numbers: Array, step: float, value: float, slope: float) -> floa
     if numbers[BRACKETED] == 1.0:
         result = cubic if nearer else secant
         edge = step + SHRINK * (numbers[OTHER] - step)
-        return min(edge, result) if step > best else max(edge, result)
+        return float(min(edge, result) if step > best else max(edge, result))
     result = secant if nearer else cubic
-    return max(numbers[LOWEST], min(numbers[HIGHEST], result))
+    return float(max(numbers[LOWEST], min(numbers[HIGHEST], result)))
 
 
 @kernel
@@ -187,4 +186,4 @@ def _fourth_case(numbers: Array, step: float, value: float, slope: float) -> flo
     if step > other:
         gamma = -gamma
     ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + other_slope)
-    return step + ratio * (other - step)
+    return float(step + ratio * (other - step))
