@@ -49,8 +49,9 @@ def additive_noise_scores(rows: Array) -> Array:
 
 
 def _standardised(rows: Array) -> Array:
-    scaled: Array = rows - rows.mean(axis=1, keepdims=True)
-    return scaled / scaled.std(axis=1, keepdims=True)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    scaled: Array = centred / centred.std(axis=1, keepdims=True)
+    return scaled
 
 
 def _interpolations(row: Array, others: Array) -> Array:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.spi.context import Array
 from sclcs.spi.families._jit import kernel
@@ -57,7 +58,7 @@ def engle_granger_pairs(rows: Array, with_trend: bool, wanted: Array, out: Array
 
 
 @kernel
-def _best_lags(residual: Array, lags: Array) -> None:
+def _best_lags(residual: Array, lags: NDArray[np.int64]) -> None:
     """Write the number of lagged differences that each criterion prefers."""
     n_used = residual.size - 1 - MOST_LAGS
     work = np.empty((MOST_LAGS + 2, n_used))
