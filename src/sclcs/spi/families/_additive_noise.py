@@ -1,4 +1,4 @@
-"""Additive noise models: does the residual of a regression still depend on the regressor?
+"""Additive noise models: how much the residual of a regression depends on its regressor.
 
 The column is regressed on the row by a Gaussian process with kernel c exp(-d^2 / 2 l^2) and no
 noise term (jitter 1e-10), c and l optimised; the dependence is Gretton's HSIC with Gaussian
@@ -49,8 +49,9 @@ def additive_noise_scores(rows: Array) -> Array:
 
 
 def _standardised(rows: Array) -> Array:
-    scaled: Array = rows - rows.mean(axis=1, keepdims=True)
-    return scaled / scaled.std(axis=1, keepdims=True)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    scaled: Array = centred / centred.std(axis=1, keepdims=True)
+    return scaled
 
 
 def _interpolations(row: Array, others: Array) -> Array:

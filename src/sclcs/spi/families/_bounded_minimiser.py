@@ -106,9 +106,7 @@ def _advance(
             steep = _projected_size(x, gradient, bounds) > SMALLEST_GRADIENT
             status = BEGIN if steep else DONE
         else:
-            status = _search(
-                x, values[k], gradient, bounds, vectors[k], numbers[k], scalars[k]
-            )
+            status = _search(x, values[k], gradient, bounds, vectors[k], numbers[k], scalars[k])
         if status == BEGIN:
             began = _begin(x, bounds, values[k], gradient, vectors[k], numbers[k], scalars[k])
             status = GO_ON if began else DONE

@@ -120,10 +120,7 @@ def cauchy_point(x: Array, gradient: Array, bounds: Array, model: Array, goal: A
     smallest = EPS * _dot(direction, image)
     done = 0.0
     while True:
-        following, blocked = np.inf, -1
-        for i in range(n):
-            if direction[i] != 0.0 and breaks[i] < following:
-                following, blocked = breaks[i], i
+        blocked = _next_break(direction, breaks)
         if blocked < 0:
             return free
         _multiply(model, direction, image)
@@ -131,15 +128,30 @@ def cauchy_point(x: Array, gradient: Array, bounds: Array, model: Array, goal: A
         for i in range(n):
             slope += (goal[i] - x[i]) * image[i]
         best = -slope / max(_dot(direction, image), smallest)
-        is_last = best < following - done
-        done = done + max(best, 0.0) if is_last else following
-        for i in range(n):
-            if direction[i] != 0.0:
-                goal[i] = x[i] + done * direction[i]
+        is_last = best < breaks[blocked] - done
+        done = done + max(best, 0.0) if is_last else breaks[blocked]
+        _move(x, direction, done, goal)
         if is_last:
             return free
         goal[blocked] = bounds[blocked] if direction[blocked] > 0.0 else -bounds[blocked]
         direction[blocked], free[blocked] = 0.0, False
+
+
+@kernel
+def _next_break(direction: Array, breaks: Array) -> int:
+    """Return the moving variable that meets its bound first; -1 if nothing moves."""
+    blocked = -1
+    for i in range(direction.size):
+        if direction[i] != 0.0 and (blocked < 0 or breaks[i] < breaks[blocked]):
+            blocked = i
+    return blocked
+
+
+@kernel
+def _move(x: Array, direction: Array, distance: float, goal: Array) -> None:
+    for i in range(x.size):
+        if direction[i] != 0.0:
+            goal[i] = x[i] + distance * direction[i]
 
 
 @kernel

@@ -48,7 +48,8 @@ def _binned(row: Array) -> Integers:
     scaled = (row - row.mean()) / row.std()
     near = scaled[np.abs(scaled) < MOST_DEVIATIONS]
     scaled = (scaled - near.mean()) / near.std()
-    return np.clip(np.rint(scaled * BINS_PER_DEVIATION), -EDGE, EDGE).astype(np.int64)
+    bins: Integers = np.clip(np.rint(scaled * BINS_PER_DEVIATION), -EDGE, EDGE).astype(np.int64)
+    return bins
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Engle and Granger's test of a pair: is the residual of one region on the other stationary?
+"""Engle and Granger's test of a pair: whether the residual of their regression is stationary.
 
 The residual e of the later region on the earlier one, a constant and perhaps a trend goes into
 an augmented Dickey-Fuller regression without constant,
@@ -9,13 +9,12 @@ with p in 0..10 the best by an information criterion on the time points that all
 the t statistic of b with that p on all time points it allows.
 """
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
-
 from __future__ import annotations
 
 from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.spi.context import Array
 from sclcs.spi.families._jit import kernel
@@ -59,7 +58,7 @@ def engle_granger_pairs(rows: Array, with_trend: bool, wanted: Array, out: Array
 
 
 @kernel
-def _best_lags(residual: Array, lags: Array) -> None:
+def _best_lags(residual: Array, lags: NDArray[np.int64]) -> None:
     """Write the number of lagged differences that each criterion prefers."""
     n_used = residual.size - 1 - MOST_LAGS
     work = np.empty((MOST_LAGS + 2, n_used))

@@ -8,6 +8,8 @@ are cut short after ten iterations. Then one full fit with the best penalty.
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
 from sclcs.spi.context import Array
@@ -44,13 +46,15 @@ def cross_validated_graphical_lasso(rows: Array) -> tuple[Array, Array] | None:
     largest = float(np.abs(empirical - np.diag(np.diagonal(empirical))).max())
     if not largest > 0.0:
         return None
-    penalties = np.logspace(
-        np.log10(SMALLEST_SHARE * largest), np.log10(largest), N_PENALTIES
-    )[::-1]
-    scores: dict[float, float] = {}
+    penalties = np.logspace(np.log10(SMALLEST_SHARE * largest), np.log10(largest), N_PENALTIES)[
+        ::-1
+    ]
+    scores: list[tuple[float, float]] = []
     for _ in range(N_REFINEMENTS):
         found = np.mean([_path_scores(*fold, penalties) for fold in folds], axis=0)
-        scores.update(zip(penalties.tolist(), found.tolist(), strict=True))
+        # A refined grid may meet a penalty again, from another start: both scores are kept.
+        scores += zip(penalties.tolist(), found.tolist(), strict=True)
+        scores.sort(key=itemgetter(0), reverse=True)
         best, lower, upper = _neighbourhood(scores)
         penalties = np.logspace(np.log10(upper), np.log10(lower), N_PENALTIES + 2)[1:-1]
     return _fit(empirical, empirical, best, MOST_ITERATIONS)
@@ -103,10 +107,12 @@ def _log_likelihood(covariance: Array, precision: Array) -> float:
     return value / 2.0 if np.isfinite(value) else -np.inf
 
 
-def _neighbourhood(scores: dict[float, float]) -> tuple[float, float, float]:
-    """Return the best penalty so far and the range in which to look for a better one."""
-    penalties = sorted(scores, reverse=True)
-    values = np.array([scores[penalty] for penalty in penalties])
+def _neighbourhood(scores: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Return the best penalty so far and the range in which to look for a better one.
+
+    The scores are given as (penalty, score), by falling penalty.
+    """
+    penalties, values = [penalty for penalty, _ in scores], np.array([v for _, v in scores])
     values[values >= _LARGEST_SCORE] = np.nan
     usable = np.flatnonzero(np.isfinite(values))
     last_usable = int(usable[-1]) if usable.size else 0

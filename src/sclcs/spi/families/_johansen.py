@@ -80,9 +80,7 @@ def _differences(rows: Array, n_lags: int) -> Array:
     for i in range(n_regions):
         for lag in range(n_lags + 1):
             start = n_lags - lag
-            out[i, lag] = (
-                rows[i, start + 1 : start + 1 + n_used] - rows[i, start : start + n_used]
-            )
+            out[i, lag] = rows[i, start + 1 : start + 1 + n_used] - rows[i, start : start + n_used]
             centre(out[i, lag])
     return out
 

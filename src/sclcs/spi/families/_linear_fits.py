@@ -5,8 +5,6 @@ squares e of the source and v of the target, and their sum of products p. Only s
 descent sees the time points one by one.
 """
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
-
 from __future__ import annotations
 
 import numpy as np

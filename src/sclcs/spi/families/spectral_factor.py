@@ -101,9 +101,7 @@ def _pairs(n_regions: int, *, both: bool) -> NDArray[np.int64]:
     return np.concatenate([ordered, ordered[:, ::-1]]) if both else ordered
 
 
-def _plan(
-    chosen: list[BandStatistic], n_times: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _plan(chosen: list[BandStatistic], n_times: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (measure, statistic) and the half-open bin range of every operator."""
     frequencies = frequency_grid(n_times)
     codes, bins = [], []
