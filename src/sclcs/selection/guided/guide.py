@@ -152,10 +152,13 @@ class Guide:
         Guided
         """
         starts = [self.designs.draw(size, number) for number in range(self.settings.restarts)]
-        scored = self._scatter(size)
+        drawn, scored = self._scatter(size)
         if not scored or not any(core_scores(self.panel, rows) is not None for rows in starts):
             return self._plain(starts[0], [])  # no score exists: nothing can be compared
         distrust = self._distrust()
+        if np.all(distrust >= CAREFUL):
+            # Little may change, so it matters where to start: from the best of all designs.
+            starts = drawn
         found = self._search(starts, scored, distrust, None)
         certificates: list[Certificate] = []
         if certified:
@@ -191,7 +194,7 @@ class Guide:
                 "Expected samples among the candidates of the panel; raise memory_gb, so that "
                 "all samples are."
             )
-        return self._certify_candidates(places, self._scatter(len(rows)))
+        return self._certify_candidates(places, self._scatter(len(rows))[1])
 
     def _certify_candidates(self, rows: Integers, scored: Sequence[Floats]) -> list[Certificate]:
         found = Found(rows, float("inf"), float("inf"), 0)
@@ -210,10 +213,12 @@ class Guide:
             seed=self.seed,
         )
 
-    def _scatter(self, size: int) -> list[Floats]:
-        designs = (self.designs.draw(size, 1000 + number) for number in range(NOISE_DRAWS))
-        scored = (core_scores(self.panel, rows) for rows in designs)
-        return [scores for scores in scored if scores is not None]
+    def _scatter(self, size: int) -> tuple[list[Integers], list[Floats]]:
+        """Draw designs and score the panel on them; those without scores are left out."""
+        designs = [self.designs.draw(size, 1000 + number) for number in range(NOISE_DRAWS)]
+        pairs = [(rows, core_scores(self.panel, rows)) for rows in designs]
+        found = [(rows, scores) for rows, scores in pairs if scores is not None]
+        return [rows for rows, _ in found], [scores for _, scores in found]
 
     def _search(
         self,
@@ -224,6 +229,9 @@ class Guide:
     ) -> Found:
         settings = self.settings
         objective = make_objective(self.panel, scored, distrust, left_out)
+        if len(starts) > settings.restarts:
+            order = np.argsort([objective.value(scores) for scores in scored], kind="stable")
+            starts = [starts[place] for place in order[: settings.restarts]]
         found = search(
             self.panel,
             objective,
