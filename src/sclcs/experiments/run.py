@@ -167,10 +167,10 @@ def _write(
 ) -> pd.DataFrame:
     from sclcs.report.style import save_figure
 
-    summary = experiment.summarise(measured)
-    tables = experiment.tables(summary)
     write_text(folder / "cells.csv", _csv(measured))
-    write_text(folder / "summary.csv", _csv(summary))
+    place = write_text(folder / "summary.csv", _csv(experiment.summarise(measured)))
+    summary = pd.read_csv(place)  # tables show the file's digits, whoever makes them again
+    tables = experiment.tables(summary)
     write_text(folder / "table.md", "\n".join(table.markdown() for table in tables))
     write_text(folder / "table.tex", "\n".join(table.latex() for table in tables))
     figure = experiment.draw(Outcome(setup, measured, summary))
