@@ -24,6 +24,8 @@ from sclcs.experiments.setup import Setup
 
 __all__ = ["run_all", "run_experiment"]
 
+FIGURE_DPI = 80  # figures are kept in the repository
+
 
 def run_experiment(
     name: str,
@@ -175,7 +177,7 @@ def _write(
     write_text(folder / "table.tex", "\n".join(table.latex() for table in tables))
     figure = experiment.draw(Outcome(setup, measured, summary))
     for ending in ("png", "svg"):
-        save_figure(figure, folder / f"figure.{ending}")
+        save_figure(figure, folder / f"figure.{ending}", FIGURE_DPI)
     write_json(folder / "config.json", plain(facts))
     write_text(folder / "README.md", readme(facts))
     return summary
