@@ -31,10 +31,9 @@ In the paper: {facts["paper"]}.
 {facts["command"]}
 ```
 {toy}
-{cohort["samples"]} samples of {cohort["subjects"]} subjects (fingerprint
-`{cohort["fingerprint"][:8]}`), {facts["cells"]} cells, {facts["cpu_seconds"]:.0f} CPU seconds
-besides trainings and matrices that were there already. Encoder {options["epochs"]} epochs,
-classifier {options["classifier_epochs"]} epochs, {options["repeats"]} repeats.
+- Cohort: {cohort["samples"]} samples of {cohort["subjects"]} subjects (`{cohort["fingerprint"][:8]}`).
+- {facts["cells"]} cells, {facts["cpu_seconds"]:.0f} CPU seconds besides kept trainings and matrices.
+- Encoder {options["epochs"]} epochs, classifier {options["classifier_epochs"]}, {options["repeats"]} repeats.
 
 | file | what |
 |---|---|

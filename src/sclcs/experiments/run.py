@@ -24,6 +24,8 @@ from sclcs.experiments.setup import Setup
 
 __all__ = ["run_all", "run_experiment"]
 
+FIGURE_DPI = 80  # figures are kept in the repository
+
 
 def run_experiment(
     name: str,
@@ -167,15 +169,15 @@ def _write(
 ) -> pd.DataFrame:
     from sclcs.report.style import save_figure
 
-    summary = experiment.summarise(measured)
-    tables = experiment.tables(summary)
     write_text(folder / "cells.csv", _csv(measured))
-    write_text(folder / "summary.csv", _csv(summary))
+    place = write_text(folder / "summary.csv", _csv(experiment.summarise(measured)))
+    summary = pd.read_csv(place)  # tables show the file's digits, whoever makes them again
+    tables = experiment.tables(summary)
     write_text(folder / "table.md", "\n".join(table.markdown() for table in tables))
     write_text(folder / "table.tex", "\n".join(table.latex() for table in tables))
     figure = experiment.draw(Outcome(setup, measured, summary))
     for ending in ("png", "svg"):
-        save_figure(figure, folder / f"figure.{ending}")
+        save_figure(figure, folder / f"figure.{ending}", FIGURE_DPI)
     write_json(folder / "config.json", plain(facts))
     write_text(folder / "README.md", readme(facts))
     return summary

@@ -31,13 +31,13 @@ INK, MUTED, FAINT, BLUE, ORANGE = "#1b1f24", "#6b7280", "#e5e7eb", "#2563a8", "#
 FORMATS = {".png", ".svg", ".pdf"}
 
 
-def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> Path:
     """Save a picture as .png, .svg or .pdf."""
     path = Path(path)
     check_format(path)
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=dpi)
     return path
 
 

@@ -53,8 +53,10 @@ def operator_sets(setup: Setup) -> dict[str, list[str]]:
 def _cells(setup: Setup) -> list[Cell]:
     options = setup.options
     methods = [name for name in options.methods if name in PAPER_METHODS and name not in LEFT_OUT]
+    # Part of the cell: when more operators are implemented, its value is another.
+    slow = len(operator_sets(setup)["slow"])
     return [
-        {"task": task, "method": method, "ratio": ratio, "repeat": seed}
+        {"slow": slow, "task": task, "method": method, "ratio": ratio, "repeat": seed}
         for task in options.tasks
         for method in methods or options.methods
         for ratio in paper_ratios(setup)

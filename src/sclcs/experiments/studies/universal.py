@@ -36,6 +36,7 @@ DESIGNS = (("published", "logits"), ("sound", "affine"), ("sound", "logits"))
 MOST_SUBJECTS = 150
 TOY_OPERATORS = 2
 NOTHING = 1e-12
+WIDE = 10  # a curve that falls further is drawn on a logarithmic scale
 VANISHING = 0.05  # share of the symmetric part below which a matrix is fitted as it is
 
 
@@ -208,8 +209,10 @@ def _draw(outcome: Outcome) -> Figure:
         part = curves[curves["spi"] == spi]
         panel.plot(part["epochs"], part["train_end"], color=BLUE, label="training")
         panel.plot(part["epochs"], part["test"], color=ORANGE, label="validation")
-        panel.set_yscale("log")
+        if part["train_end"].max() > WIDE * part["train_end"].min():
+            panel.set_yscale("log")
         finish(panel, "", "", "")
+        panel.tick_params(which="both", labelsize=6)
         panel.set_title(str(spi).split("_fs-")[0], fontsize=8, loc="left")
     for panel in flat[len(names) :]:
         panel.set_visible(False)
