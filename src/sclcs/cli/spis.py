@@ -24,7 +24,8 @@ Directed = Annotated[
 def list_operators(
     *,
     set_: Annotated[
-        str | None, typer.Option("--set", help="paper-fast, paper-slow, slow, panel, all, an id or a glob.")
+        str | None,
+        typer.Option("--set", help="paper-fast, paper-slow, slow, panel, all, an id or a glob."),
     ] = None,
     family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
     label: Annotated[

@@ -185,7 +185,7 @@ def _guided(
     guided = Guide(cohort, panel, settings, seed).choose(size)
     row: dict[str, Any] = {"rows": guided.rows, "weights": guided.weights}
     row |= {
-        "distrust": (guided.distrust or [None])[0],
+        "distrust": guided.distrust[0] if guided.distrust else None,
         "cpu_seconds": round(time.process_time() - began, 2),
     }
     for item in guided.certificates:
