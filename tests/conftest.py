@@ -78,7 +78,7 @@ def quick_plan():
     with pytest.MonkeyPatch.context() as patch:
         from sclcs.workflow.calibration import Start
 
-        patch.setattr("sclcs.workflow.run_check.CALIBRATION_SECONDS", 0.01)
+        patch.setattr("sclcs.workflow.run.check.CALIBRATION_SECONDS", 0.01)
         start = Start(1.0, 1.0, 10**8)
         patch.setattr("sclcs.workflow.calibration._measure_start", lambda *_: start)
         yield

@@ -24,24 +24,24 @@ from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
 from sclcs.core.provenance import plain
 from sclcs.report.html import run_report
-from sclcs.workflow.run_check import check_stage, plan_stage
-from sclcs.workflow.run_config import RunConfig, make_config, read_config
-from sclcs.workflow.run_confirm import confirm_stage
-from sclcs.workflow.run_export import export_stage
-from sclcs.workflow.run_folder import RunFolder
-from sclcs.workflow.run_lock import run_lock
-from sclcs.workflow.run_log import RunLog
-from sclcs.workflow.run_order import RunOrder
-from sclcs.workflow.run_rank import (
+from sclcs.workflow.run.check import check_stage, plan_stage
+from sclcs.workflow.run.config import RunConfig, make_config, read_config
+from sclcs.workflow.run.confirm import confirm_stage
+from sclcs.workflow.run.export import export_stage
+from sclcs.workflow.run.folder import RunFolder
+from sclcs.workflow.run.lock import run_lock
+from sclcs.workflow.run.log import RunLog
+from sclcs.workflow.run.order import RunOrder
+from sclcs.workflow.run.rank import (
     compute_core_stage,
     compute_top_stage,
     full_stage,
     rank_stage,
 )
-from sclcs.workflow.run_select import select_stage
-from sclcs.workflow.run_state import RunState
-from sclcs.workflow.run_stores import remove_folder, remove_trash
-from sclcs.workflow.stages import Stage, run_stages
+from sclcs.workflow.run.select import select_stage
+from sclcs.workflow.run.stages import Stage, run_stages
+from sclcs.workflow.run.state import RunState
+from sclcs.workflow.run.stores import remove_folder, remove_trash
 
 __all__ = ["RunResult", "carry_out", "collect_config", "make_stages", "run"]
 
@@ -154,7 +154,7 @@ def run(
     config : path-like, optional
         A YAML file with settings; arguments beat the file.
     **settings : object
-        Any key of :class:`~sclcs.workflow.run_config.RunConfig`, for example ``ratio=0.1``,
+        Any key of :class:`~sclcs.workflow.run.config.RunConfig`, for example ``ratio=0.1``,
         ``spis="all"``, ``method="guided"``, ``top_k=5``, ``jobs=4``.
 
     Returns

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from sclcs import simulate_cohort
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 

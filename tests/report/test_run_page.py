@@ -17,7 +17,7 @@ from sclcs.report.html.sections.composition import composition_section
 from sclcs.report.html.sections.connectivity import class_means
 from sclcs.report.html.sections.methods import methods_text
 from sclcs.report.html.sections.run_costs import run_costs
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.folder import RunFolder
 
 ALL = ["answer", "ranking", "agreement", "core-set", "connectivity", "costs", "losses", "methods"]
 

@@ -3,7 +3,7 @@
 from store_content import content
 
 from sclcs import simulate_cohort
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.folder import RunFolder
 
 # Three families; none is bound to tie with another.
 OPERATORS = ["cov_EmpiricalCovariance", "pec", "pdist_cityblock"]

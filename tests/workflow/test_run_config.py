@@ -5,7 +5,7 @@ import yaml
 
 from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError
 from sclcs.two_stage import collect_config
-from sclcs.workflow.run_config import RunConfig, config_text, make_config, read_config
+from sclcs.workflow.run.config import RunConfig, config_text, make_config, read_config
 
 
 def write(path, text):

@@ -14,8 +14,8 @@ from run_cohorts import SETTINGS, results, small_cohort
 import sclcs.core.files
 from sclcs.core.errors import StoreInUseError, WriteError
 from sclcs.two_stage import carry_out, collect_config
-from sclcs.workflow.run_folder import RunFolder
-from sclcs.workflow.run_lock import run_lock
+from sclcs.workflow.run.folder import RunFolder
+from sclcs.workflow.run.lock import run_lock
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
@@ -38,7 +38,7 @@ KILL_IN_EVERY_STAGE = """
 import json, os, random, signal, sys, time
 from pathlib import Path
 import sclcs.workflow.calibration as calibration
-import sclcs.workflow.run_check as run_check
+import sclcs.workflow.run.check as run_check
 from sclcs.two_stage import carry_out, collect_config
 
 run_check.CALIBRATION_SECONDS = 0.01
@@ -105,7 +105,7 @@ def test_killed_in_every_stage_it_ends_with_the_same_files(cohort, tmp_path, set
 
 SLOW_RANKING = """
 import sys, time
-import sclcs.workflow.run_rank as run_rank
+import sclcs.workflow.run.rank as run_rank
 import sclcs.workflow.calibration as calibration
 from sclcs.cli.main import main
 

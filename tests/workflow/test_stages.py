@@ -6,8 +6,8 @@ import json
 import pytest
 
 from sclcs.core.errors import InputError, UnknownNameError, WriteError
-from sclcs.workflow.run_state import RunState
-from sclcs.workflow.stages import Stage, StoppedInStageError, run_stages
+from sclcs.workflow.run.stages import Stage, StoppedInStageError, run_stages
+from sclcs.workflow.run.state import RunState
 
 
 class Chain:

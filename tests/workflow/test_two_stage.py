@@ -13,8 +13,8 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.spi.fc_store import FCStore
 from sclcs.two_stage import RunResult, carry_out, collect_config
-from sclcs.workflow.run_folder import RunFolder
-from sclcs.workflow.run_rank import winners
+from sclcs.workflow.run.folder import RunFolder
+from sclcs.workflow.run.rank import winners
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 

@@ -38,7 +38,7 @@ def report(
     from sclcs.core.errors import InputError
     from sclcs.report.html import compare_report, run_report
     from sclcs.report.html.html_report import page_path
-    from sclcs.workflow.run_folder import RunFolder
+    from sclcs.workflow.run.folder import RunFolder
 
     if out is not None:
         page_path(out)  # a wrong name is told before the work

@@ -16,7 +16,7 @@ from sclcs.cli.values import parse_parameters
 
 if TYPE_CHECKING:
     from sclcs.two_stage import RunResult
-    from sclcs.workflow.run_config import RunConfig
+    from sclcs.workflow.run.config import RunConfig
 
 __all__ = ["explain_stop", "print_result", "run"]
 
@@ -130,7 +130,7 @@ def run(
     }
     settings = collect_config(config, options)
     if init_config:
-        from sclcs.workflow.run_config import config_text
+        from sclcs.workflow.run.config import config_text
 
         typer.echo(config_text(settings), nl=False)
     else:
@@ -159,7 +159,7 @@ def _run(config: RunConfig, until: str | None, json: bool) -> None:
 @contextmanager
 def explain_stop() -> Iterator[None]:
     """Turn Ctrl-C in a stage into one sentence that says how to go on."""
-    from sclcs.workflow.stages import StoppedInStageError
+    from sclcs.workflow.run.stages import StoppedInStageError
 
     try:
         yield

@@ -12,7 +12,7 @@ from typing import Any
 
 from sclcs.cohort.simulation import simulate_cohort
 from sclcs.two_stage import RunResult, carry_out
-from sclcs.workflow.run_config import make_config
+from sclcs.workflow.run.config import make_config
 
 __all__ = ["run_demo"]
 

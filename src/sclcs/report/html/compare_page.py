@@ -18,7 +18,7 @@ from sclcs.report.html.sections.compared import (
     facts_section,
     rankings_section,
 )
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.folder import RunFolder
 
 __all__ = ["compare_report"]
 

@@ -16,8 +16,8 @@ from sclcs.core.errors import InputError, NotFoundError
 from sclcs.encoder.run import EncoderRun
 from sclcs.spi.catalogue import catalogue
 from sclcs.spi.fc_store import FCStore
-from sclcs.workflow.run_config import RunConfig
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.config import RunConfig
+from sclcs.workflow.run.folder import RunFolder
 
 __all__ = ["RunParts", "operator_facts"]
 

@@ -18,7 +18,7 @@ from sclcs.report.html.sections.operator_costs import costs_section
 from sclcs.report.html.sections.operators import operators_section
 from sclcs.report.html.sections.provenance import provenance_section
 from sclcs.report.html.sections.training import training_section
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.folder import RunFolder
 
 __all__ = ["run_report"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sclcs.workflow.export import export_matrices
-from sclcs.workflow.run_order import RunOrder
-from sclcs.workflow.run_rank import all_winners, top_key
-from sclcs.workflow.run_stores import remove_folder
-from sclcs.workflow.stages import Stage
+from sclcs.workflow.run.order import RunOrder
+from sclcs.workflow.run.rank import all_winners, top_key
+from sclcs.workflow.run.stages import Stage
+from sclcs.workflow.run.stores import remove_folder
 
 __all__ = ["export_stage"]
 

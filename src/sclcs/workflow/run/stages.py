@@ -20,7 +20,7 @@ from typing import Any
 from sclcs.core.errors import SclcsError, UnknownNameError, WriteError
 from sclcs.core.files import explain_write_errors
 from sclcs.core.provenance import plain, versions
-from sclcs.workflow.run_state import RunState, digest, digest_path
+from sclcs.workflow.run.state import RunState, digest, digest_path
 
 __all__ = ["Stage", "StoppedInStageError", "run_stages"]
 

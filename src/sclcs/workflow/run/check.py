@@ -14,9 +14,9 @@ from sclcs.cohort.storage import SAMPLES_FILE
 from sclcs.core.files import write_json
 from sclcs.core.provenance import plain
 from sclcs.workflow.plan import predict_costs
-from sclcs.workflow.run_order import RunOrder, check_tasks
-from sclcs.workflow.run_state import digest_file
-from sclcs.workflow.stages import Stage
+from sclcs.workflow.run.order import RunOrder, check_tasks
+from sclcs.workflow.run.stages import Stage
+from sclcs.workflow.run.state import digest_file
 
 __all__ = ["check_stage", "plan_stage"]
 

@@ -17,8 +17,8 @@ from sclcs.spi.fc_writer import forget_operators
 from sclcs.spi.versions import operator_version
 from sclcs.workflow.compute import run_plan
 from sclcs.workflow.compute_plan import plan_compute
-from sclcs.workflow.run_order import RunOrder
-from sclcs.workflow.stages import WORKERS
+from sclcs.workflow.run.order import RunOrder
+from sclcs.workflow.run.stages import WORKERS
 
 __all__ = ["fill_store", "kernel_seconds", "remove_folder", "remove_trash"]
 

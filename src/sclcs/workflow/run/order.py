@@ -16,9 +16,9 @@ from sclcs.core.errors import InputError, MissingDependencyError
 from sclcs.selection.registry import Selector, core_size, find_selector
 from sclcs.spi.sets import resolve
 from sclcs.spi.versions import operator_version
-from sclcs.workflow.run_cohort import open_run_cohort
-from sclcs.workflow.run_config import RunConfig
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.cohort import open_run_cohort
+from sclcs.workflow.run.config import RunConfig
+from sclcs.workflow.run.folder import RunFolder
 
 __all__ = ["RunOrder", "check_tasks"]
 

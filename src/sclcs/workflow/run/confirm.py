@@ -10,8 +10,8 @@ from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
 from sclcs.core.files import write_json
 from sclcs.core.provenance import plain
-from sclcs.workflow.run_order import RunOrder
-from sclcs.workflow.run_rank import (
+from sclcs.workflow.run.order import RunOrder
+from sclcs.workflow.run.rank import (
     all_winners,
     rank_key,
     rank_with,
@@ -19,10 +19,10 @@ from sclcs.workflow.run_rank import (
     top_key,
     winners,
 )
-from sclcs.workflow.run_select import write_anew
-from sclcs.workflow.run_state import digest_file
-from sclcs.workflow.run_stores import kernel_seconds
-from sclcs.workflow.stages import Stage
+from sclcs.workflow.run.select import write_anew
+from sclcs.workflow.run.stages import Stage
+from sclcs.workflow.run.state import digest_file
+from sclcs.workflow.run.stores import kernel_seconds
 
 __all__ = ["confirm_stage"]
 

@@ -14,9 +14,9 @@ from sclcs.core.provenance import sidecar_path
 from sclcs.selection.guided.panel import panel_operators
 from sclcs.selection.perturbation import training_of
 from sclcs.selection.select import select
-from sclcs.workflow.run_order import RunOrder
-from sclcs.workflow.run_stores import fill_store, remove_folder
-from sclcs.workflow.stages import Stage
+from sclcs.workflow.run.order import RunOrder
+from sclcs.workflow.run.stages import Stage
+from sclcs.workflow.run.stores import fill_store, remove_folder
 
 __all__ = ["select_stage", "write_anew"]
 

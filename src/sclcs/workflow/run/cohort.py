@@ -9,7 +9,7 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 
 if TYPE_CHECKING:
-    from sclcs.workflow.run_folder import RunFolder
+    from sclcs.workflow.run.folder import RunFolder
 
 __all__ = ["open_given_cohort", "open_run_cohort"]
 

@@ -35,7 +35,7 @@ from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError, WriteError
 from sclcs.core.files import explain_write_errors, write_json, write_text
 from sclcs.spi.fc_store import FCStore
-from sclcs.workflow.run_config import RunConfig, config_text, make_config, read_config
+from sclcs.workflow.run.config import RunConfig, config_text, make_config, read_config
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
@@ -242,7 +242,7 @@ class RunFolder:
 
     def cohort(self) -> Cohort:
         """Open the cohort, without the samples that the check left out."""
-        from sclcs.workflow.run_cohort import open_run_cohort
+        from sclcs.workflow.run.cohort import open_run_cohort
 
         return open_run_cohort(self)
 

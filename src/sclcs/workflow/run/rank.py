@@ -12,11 +12,11 @@ from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
 from sclcs.core.provenance import sidecar_path
 from sclcs.spi.fc_store import FCStore
-from sclcs.workflow.run_order import RunOrder
-from sclcs.workflow.run_select import write_anew
-from sclcs.workflow.run_state import digest_file
-from sclcs.workflow.run_stores import fill_store
-from sclcs.workflow.stages import Stage
+from sclcs.workflow.run.order import RunOrder
+from sclcs.workflow.run.select import write_anew
+from sclcs.workflow.run.stages import Stage
+from sclcs.workflow.run.state import digest_file
+from sclcs.workflow.run.stores import fill_store
 
 __all__ = [
     "all_winners",

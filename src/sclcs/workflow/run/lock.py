@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from sclcs.core.errors import StoreInUseError
 from sclcs.core.files import explain_write_errors, write_json
-from sclcs.workflow.run_folder import RunFolder
+from sclcs.workflow.run.folder import RunFolder
 
 __all__ = ["run_lock"]
 

@@ -1,0 +1,1 @@
+"""The two-stage run: its configuration, its folder and its stages."""
