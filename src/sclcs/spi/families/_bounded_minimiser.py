@@ -31,7 +31,7 @@ from sclcs.spi.families._box_model import (
     remember,
 )
 from sclcs.spi.families._jit import kernel
-from sclcs.spi.families._line_search import STATE_SIZE, next_step, start_search
+from sclcs.spi.families._line_search import FIRST_SLOPE, STATE_SIZE, next_step, start_search
 
 __all__ = ["MOST_PAIRS", "minimise"]
 
@@ -136,7 +136,7 @@ def _search(
             return DONE
         if old - value <= SMALLEST_REDUCTION * max(abs(old), abs(value), 1.0):
             return DONE
-        first_slope = numbers[1]
+        first_slope = numbers[FIRST_SLOPE]
         remember(vectors, gradient, scalars, scalars[STEP], slope - first_slope, -first_slope)
         return BEGIN
     scalars[TRIALS] += 1.0

@@ -12,7 +12,7 @@ import numpy as np
 from sclcs.spi.context import Array
 from sclcs.spi.families._jit import kernel
 
-__all__ = ["LARGEST_STEP", "MAX_TRIALS", "STATE_SIZE", "next_step", "start_search"]
+__all__ = ["FIRST_SLOPE", "LARGEST_STEP", "MAX_TRIALS", "STATE_SIZE", "next_step", "start_search"]
 
 MAX_TRIALS = 20
 LARGEST_STEP = 1e10
@@ -26,6 +26,7 @@ _ENOUGH_SHRINKAGE = 0.66
     _X, _FX, _GX, _Y, _FY, _GY, _MIN, _MAX, _WIDTH, _WIDTH2, _F0, _G0, _LIMIT, _BRACKETED, _STAGE,
 ) = range(15)  # fmt: skip
 STATE_SIZE = 15
+FIRST_SLOPE = _G0  # the place that callers read too
 
 
 @kernel
