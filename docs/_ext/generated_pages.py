@@ -124,7 +124,9 @@ def guided_table() -> str:
             f"{key[3]:.0%}",
             *(f"{wide.loc[key, name]:.2f}" for name in ("random", "stratified")),
             f"{others.loc[key].max():.2f} {others.loc[key].idxmax()}",
-            f"**{row['ndcg10']:.3f}** ± {row['ndcg10_std']:.3f} ({row['ndcg10_worst']:.2f})",
+            f"**{row['ndcg10']:.3f}**"
+            + (f" ± {row['ndcg10_std']:.3f}" if row["core_sets"] > 1 else "")
+            + f" ({row['ndcg10_worst']:.2f})",
             f"{row['kendall']:.2f} ({row['kendall_worst']:.2f})",
             f"{row['ndcg10_expected']:.2f}, {row['ndcg_covered']:.0%}",
             f"{row['kendall_expected']:.2f}, {row['kendall_covered']:.0%}",

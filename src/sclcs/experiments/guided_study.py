@@ -184,10 +184,8 @@ def _guided(
     settings = settings_for(panel.tasks[0], changes)
     guided = Guide(cohort, panel, settings, seed).choose(size)
     row: dict[str, Any] = {"rows": guided.rows, "weights": guided.weights}
-    row |= {
-        "distrust": guided.distrust[0] if guided.distrust else None,
-        "cpu_seconds": round(time.process_time() - began, 2),
-    }
+    row["distrust"] = guided.distrust[0] if guided.distrust else None
+    row["cpu_seconds"] = round(time.process_time() - began, 2)
     for item in guided.certificates:
         row["groups"] = item.groups
         for what, values in (("ndcg", item.ndcg), ("kendall", item.kendall)):
