@@ -84,7 +84,7 @@ def test_a_table_of_agreement_shows_ours_and_the_papers():
         | dict.fromkeys(("ndcg@5", "ndcg@10", "ndcg@20", "kendall"), value)
         for value in (0.5, 0.7)
     ]
-    summary = summarise_agreement(pd.DataFrame(rows), ("task", "method", "ratio"), "main", True)
+    summary = summarise_agreement(pd.DataFrame(rows), ("task", "method", "ratio"), "main")
     tables = agreement_tables(summary, ("task",), lambda facts: f"about {facts['task']}")
     assert [table.name for table in tables] == [
         "subject-ndcg@5", "subject-ndcg@10", "subject-ndcg@20",

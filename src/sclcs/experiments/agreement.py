@@ -13,7 +13,15 @@ from sclcs.experiments.registry import Measured
 from sclcs.experiments.scorer import SCORES, Scorer
 from sclcs.experiments.setup import Cell, Row, Setup, asks_task
 
-__all__ = ["CUTS", "GAINS", "MEASURES", "agreement_rows", "ceiling_rows", "measure_agreement"]
+__all__ = [
+    "CUTS",
+    "GAINS",
+    "MEASURES",
+    "agreement_rows",
+    "ceiling_rows",
+    "choose_for_task",
+    "measure_agreement",
+]
 
 CUTS = (5, 10, 20)
 CELLS_AT_ONCE = 120  # reading and ranking the matrices costs as much as some fifty core-sets
@@ -22,6 +30,11 @@ MEASURES = (*(f"ndcg@{cut}" for cut in CUTS), "kendall")
 
 Choose = Callable[[Setup, Cell], CoreSet]
 Subsets = Mapping[str, Sequence[str]]
+
+
+def choose_for_task(setup: Setup, cell: Cell) -> CoreSet:
+    """Choose the core-set of a cell for the task that is ranked."""
+    return setup.select(cell["method"], cell["ratio"], cell["repeat"], task=cell["task"])
 
 
 def measure_agreement(

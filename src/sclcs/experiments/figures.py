@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["HIGHLIGHTS", "curves_by_ratio", "grid", "paired_bars"]
+__all__ = ["HIGHLIGHTS", "agreement_panels", "curves_by_ratio", "grid", "paired_bars"]
 
 GREEN, PURPLE = "#2f7d5b", "#7a4fa3"
 #: Methods that are told apart by colour; all others are grey lines.
@@ -66,6 +66,32 @@ def curves_by_ratio(axes: Axes, part: pd.DataFrame, title: str, y: str) -> None:
     ratios = sorted(set(part["ratio"]))
     axes.set_xticks(range(len(ratios)), [f"{100 * ratio:g} %" for ratio in ratios])
     finish(axes, title, "share of the samples", y)
+
+
+def agreement_panels(shown: pd.DataFrame, by: str) -> Figure:
+    """Draw one panel of curves per task and value of a column.
+
+    Parameters
+    ----------
+    shown : DataFrame
+        Rows of one measure, score and gain.
+    by : str
+        The column whose values stand side by side.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    tasks, kinds = list(dict.fromkeys(shown["task"])), list(dict.fromkeys(shown[by]))
+    figure, axes = grid(len(tasks), len(kinds), (3.6, 2.9))
+    for row, task in enumerate(tasks):
+        for column, kind in enumerate(kinds):
+            part = shown[(shown["task"] == task) & (shown[by] == kind)]
+            panel = axes[row][column]
+            curves_by_ratio(panel, part, f"{task}: {kind} {by}", "nDCG@10" if column == 0 else "")
+            panel.set_ylim(0, 1.03)
+    axes[0][0].legend(frameon=False, fontsize=7, loc="lower right")
+    return figure
 
 
 def paired_bars(

@@ -22,6 +22,9 @@ def readme(facts: Mapping[str, Any]) -> str:
         Markdown.
     """
     cohort, options = facts["cohort"], facts["options"]
+    people = f"{cohort['samples']} samples of {cohort['subjects']} subjects"
+    effort = f"{facts['cells']} cells, {facts['cpu_seconds']:.0f} CPU seconds"
+    epochs = f"Encoder {options['epochs']} epochs, classifier {options['classifier_epochs']}"
     toy = "\nA toy run: sizes were cut down to try the machinery.\n" if options["toy"] else ""
     return f"""# {facts["name"]}: {facts["title"]}
 
@@ -31,9 +34,9 @@ In the paper: {facts["paper"]}.
 {facts["command"]}
 ```
 {toy}
-- Cohort: {cohort["samples"]} samples of {cohort["subjects"]} subjects (`{cohort["fingerprint"][:8]}`).
-- {facts["cells"]} cells, {facts["cpu_seconds"]:.0f} CPU seconds besides kept trainings and matrices.
-- Encoder {options["epochs"]} epochs, classifier {options["classifier_epochs"]}, {options["repeats"]} repeats.
+- {people}, fingerprint `{cohort["fingerprint"][:8]}`.
+- {effort} besides trainings and matrices that were kept.
+- {epochs}, {options["repeats"]} repeats.
 
 | file | what |
 |---|---|

@@ -11,9 +11,18 @@ from sclcs.experiments.agreement import MEASURES
 from sclcs.experiments.paper import paper_table
 from sclcs.experiments.tables import Table, beside, number, spread
 
-__all__ = ["aggregate", "agreement_tables", "beside_paper", "method_order", "summarise_agreement"]
+__all__ = [
+    "aggregate",
+    "agreement_tables",
+    "beside_paper",
+    "method_order",
+    "paper_agreement",
+    "summarise_agreement",
+    "usual",
+]
 
 PERCENT = 100.0
+IN_PERCENT = ("main", "labels")
 
 
 def aggregate(
@@ -75,9 +84,33 @@ def beside_paper(
     return joined
 
 
-def summarise_agreement(
-    measured: pd.DataFrame, keys: Sequence[str], paper: str, percent: bool
-) -> pd.DataFrame:
+def paper_agreement(name: str, **columns: str) -> pd.DataFrame:
+    """Return one of the paper's tables of nDCG, from 0 to 1, with ``mean`` and ``measure``.
+
+    Parameters
+    ----------
+    name : str
+        The table; only ``main`` and ``labels`` are printed in percent.
+    **columns : str
+        Columns to add.
+
+    Returns
+    -------
+    DataFrame
+    """
+    table = paper_table(name).rename(columns={"value": "mean"}).assign(**columns)
+    if name in IN_PERCENT:
+        table[["mean", "std"]] /= PERCENT
+    return table.assign(measure="ndcg@" + table["k"].astype(str))
+
+
+def usual(summary: pd.DataFrame, measure: str | None = None) -> pd.DataFrame:
+    """Return the rows of the default score and gain, and of one measure."""
+    chosen = summary[(summary["score"] == "cohen_d") & (summary["gain"] == "minmax")]
+    return chosen if measure is None else chosen[chosen["measure"] == measure]
+
+
+def summarise_agreement(measured: pd.DataFrame, keys: Sequence[str], paper: str) -> pd.DataFrame:
     """Aggregate agreement and put the paper's nDCG beside it.
 
     Parameters
@@ -88,18 +121,13 @@ def summarise_agreement(
         Columns that name a cell besides score and gain.
     paper : str
         The paper's table; its columns besides the numbers are the keys.
-    percent : bool
-        Whether the paper prints percent. Ours are always from 0 to 1.
 
     Returns
     -------
     DataFrame
     """
     table = aggregate(measured, [*keys, "score", "gain"], MEASURES)
-    published = paper_table(paper)
-    published["measure"] = "ndcg@" + published["k"].astype(str)
-    if percent:
-        published[["mean", "std"]] /= PERCENT
+    published = paper_agreement(paper)
     shared = [name for name in (*keys, "measure") if name in published.columns]
     return beside_paper(table, published, shared)
 

@@ -16,10 +16,9 @@ from sclcs.encoder.run import EncoderRun
 from sclcs.encoder.settings import PRESETS
 from sclcs.experiments.agreement import MEASURES, measure_agreement
 from sclcs.experiments.figures import grid
-from sclcs.experiments.paper import paper_table
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
-from sclcs.experiments.summary import aggregate, beside_paper
+from sclcs.experiments.summary import aggregate, beside_paper, paper_agreement
 from sclcs.experiments.tables import Table, beside, number, spread
 from sclcs.report.style import BLUE, ORANGE, finish
 
@@ -30,7 +29,7 @@ __all__ = ["ABLATION"]
 
 RATIO = 0.1
 USUAL_HEADS, USUAL_DIM = 16, 32
-HEADS, DIMS, BETAS = (4, 16, 32), (8, 32, 64), (0.0, 0.05, 0.1, 0.2, 0.3)
+HEADS, DIMS, BETAS = (4, 16, 32), (8, 32), (0.0, 0.05, 0.1, 0.2, 0.3)
 TOY_HEADS, TOY_DIMS, TOY_BETAS = (2, 4), (4, 8), (0.0, 0.1)
 MOST_SEEDS = 2  # every combination is a training of its own
 SHORTER = 4  # trainings that compare heads, widths and lengths are so many times shorter
@@ -135,9 +134,7 @@ def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
     keys = ["what", "value", "task", "ratio", "score", "gain"]
     table = aggregate(measured, keys, [*MEASURES, "stability"])
     table["method"] = np.where(table["what"] == "preset", table["value"].map(PAPER_NAMES), "")
-    published = paper_table("main")
-    published[["mean", "std"]] /= 100
-    published["measure"] = "ndcg@" + published["k"].astype(str)
+    published = paper_agreement("main")
     joined = beside_paper(table, published, ["method", "task", "ratio", "measure"])
     return joined.drop(columns="method")
 

@@ -61,7 +61,13 @@ def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
     return beside_paper(table, published, ["method", "ratio", "measure"])
 
 
+def _named(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the summary with an empty word where a method asks for no task."""
+    return summary.assign(label=summary["label"].astype(object).fillna(""))
+
+
 def _tables(summary: pd.DataFrame) -> list[Table]:
+    summary = _named(summary)
     tables = []
     for measure, name in MEASURES.items():
         part = summary[summary["measure"] == measure]
@@ -70,7 +76,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
             (row["method"], row["label"], row["ratio"]): beside(
                 spread(row["mean"], row["std"], digits=2), number(row["paper_mean"], 3)
             )
-            for row in part.fillna({"label": ""}).to_dict(orient="records")
+            for row in part.to_dict(orient="records")
         }
         order = method_order([key[0] for key in cells])
         names = sorted({key[:2] for key in cells}, key=lambda n: (order.index(n[0]), n[1]))
@@ -93,7 +99,7 @@ def _caption(measure: str, name: str) -> str:
 def _draw(outcome: Outcome) -> Figure:
     figure, axes = grid(2, 2, (4.4, 3.0))
     task = outcome.setup.options.tasks[-1]
-    shown = outcome.summary.fillna({"label": ""})
+    shown = _named(outcome.summary)
     shown = shown[shown["label"].isin(["", task])]
     for place, (measure, name) in enumerate(MEASURES.items()):
         panel = axes[place // 2][place % 2]

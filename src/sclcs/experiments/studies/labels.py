@@ -59,7 +59,7 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
     keys = ("task", "method", "label", "ratio")
-    return summarise_agreement(measured, keys, "labels", percent=True)
+    return summarise_agreement(measured, keys, "labels")
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sclcs.cohort.coreset import CoreSet
-from sclcs.experiments.agreement import MEASURES, ceiling_rows, measure_agreement
+from sclcs.experiments.agreement import MEASURES, ceiling_rows, choose_for_task, measure_agreement
 from sclcs.experiments.figures import curves_by_ratio, grid
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Row, Setup
@@ -42,17 +41,13 @@ def _cells(setup: Setup) -> list[Cell]:
     ]
 
 
-def _choose(setup: Setup, cell: Cell) -> CoreSet:
-    return setup.select(cell["method"], cell["ratio"], cell["repeat"], task=cell["task"])
-
-
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     for cell in cells:
         if cell["method"] == CEILING:
             halves = ceiling_rows(setup.scorer, cell["task"], setup.options.splits, cell["repeat"])
             yield cell, [{"operators": "all", **row} for row in halves]
     real = [cell for cell in cells if cell["method"] != CEILING]
-    for cell, rows in measure_agreement(setup, real, _choose, subsets=_subsets(setup)):
+    for cell, rows in measure_agreement(setup, real, choose_for_task, subsets=_subsets(setup)):
         yield cell, [row for row in rows if row["operators"] == "all" or _usual(row)]
 
 
@@ -73,7 +68,7 @@ def _subsets(setup: Setup) -> dict[str, list[str]]:
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
-    table = summarise_agreement(measured, KEYS, "main", percent=True)
+    table = summarise_agreement(measured, KEYS, "main")
     table.loc[table["operators"] != "all", ["paper_mean", "paper_std"]] = float("nan")
     return table
 

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sclcs.cohort.coreset import CoreSet
-from sclcs.experiments.agreement import MEASURES, measure_agreement
-from sclcs.experiments.figures import curves_by_ratio, grid
+from sclcs.experiments.agreement import MEASURES, choose_for_task, measure_agreement
+from sclcs.experiments.figures import agreement_panels
 from sclcs.experiments.options import PAPER_METHODS
-from sclcs.experiments.paper import paper_table
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.studies.labels import paper_ratios
-from sclcs.experiments.summary import aggregate, agreement_tables, beside_paper
+from sclcs.experiments.summary import (
+    aggregate,
+    agreement_tables,
+    beside_paper,
+    paper_agreement,
+    usual,
+)
 from sclcs.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -64,16 +68,12 @@ def _cells(setup: Setup) -> list[Cell]:
     ]
 
 
-def _choose(setup: Setup, cell: Cell) -> CoreSet:
-    return setup.select(cell["method"], cell["ratio"], cell["repeat"], task=cell["task"])
-
-
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     sets = operator_sets(setup)
     scorer = setup.scorer_of(sets["mixture"])
     known = set(scorer.operators)
     subsets = {name: [spi for spi in members if spi in known] for name, members in sets.items()}
-    for cell, rows in measure_agreement(setup, cells, _choose, scorer, subsets):
+    for cell, rows in measure_agreement(setup, cells, choose_for_task, scorer, subsets):
         counts = {name: len(members) for name, members in subsets.items()}
         yield cell, [{**row, "compared": counts[row["operators"]]} for row in rows]
 
@@ -81,18 +81,14 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
     keys = ["operators", "compared", "task", "method", "ratio", "score", "gain"]
     table = aggregate(measured, keys, MEASURES)
-    fast = paper_table("main").assign(operators="fast")
-    fast[["mean", "std"]] /= 100
-    published = pd.concat([fast, paper_table("operators").rename(columns={"value": "mean"})])
-    published["measure"] = "ndcg@" + published["k"].astype(str)
+    published = pd.concat([paper_agreement("main", operators="fast"), paper_agreement("operators")])
     return beside_paper(table, published, ["operators", "task", "method", "ratio", "measure"])
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:
-    usual = (summary["score"] == "cohen_d") & (summary["gain"] == "minmax")
-    like_paper = (summary["score"] == "ratio") & (summary["gain"] == "raw")
+    like_paper = summary[(summary["score"] == "ratio") & (summary["gain"] == "raw")]
     by = ("operators", "compared", "task", "score", "gain")
-    return agreement_tables(summary[usual | like_paper], by, _caption)
+    return agreement_tables(pd.concat([usual(summary), like_paper]), by, _caption)
 
 
 def _caption(facts: dict[str, str]) -> str:
@@ -104,20 +100,7 @@ def _caption(facts: dict[str, str]) -> str:
 
 
 def _draw(outcome: Outcome) -> Figure:
-    usual = outcome.summary[
-        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
-    ]
-    shown = usual[usual["measure"] == "ndcg@10"]
-    sets, tasks = list(dict.fromkeys(shown["operators"])), list(dict.fromkeys(shown["task"]))
-    figure, axes = grid(len(tasks), len(sets), (3.4, 2.8))
-    for row, task in enumerate(tasks):
-        for column, name in enumerate(sets):
-            part = shown[(shown["task"] == task) & (shown["operators"] == name)]
-            title = f"{task}: {name} ({part['compared'].iloc[0]})"
-            curves_by_ratio(axes[row][column], part, title, "nDCG@10" if column == 0 else "")
-            axes[row][column].set_ylim(0, 1.03)
-    axes[0][0].legend(frameon=False, fontsize=7, loc="lower right")
-    return figure
+    return agreement_panels(usual(outcome.summary, "ndcg@10"), "operators")
 
 
 OPERATORS = register(

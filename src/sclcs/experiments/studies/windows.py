@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sclcs.cohort.coreset import CoreSet
-from sclcs.experiments.agreement import MEASURES, measure_agreement
-from sclcs.experiments.figures import curves_by_ratio, grid
+from sclcs.experiments.agreement import MEASURES, choose_for_task, measure_agreement
+from sclcs.experiments.figures import agreement_panels
 from sclcs.experiments.options import PAPER_METHODS
-from sclcs.experiments.paper import paper_table
 from sclcs.experiments.recut import recut
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.studies.labels import paper_ratios
 from sclcs.experiments.studies.operators import LEFT_OUT
-from sclcs.experiments.summary import aggregate, agreement_tables, beside_paper
+from sclcs.experiments.summary import (
+    aggregate,
+    agreement_tables,
+    beside_paper,
+    paper_agreement,
+    usual,
+)
 from sclcs.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -55,25 +59,18 @@ def _cells(setup: Setup) -> list[Cell]:
     ]
 
 
-def _choose(setup: Setup, cell: Cell) -> CoreSet:
-    return setup.select(cell["method"], cell["ratio"], cell["repeat"], task=cell["task"])
-
-
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     for name, cut in _cuts(setup).items():
         own = [cell for cell in cells if cell["windows"] == name]
         if own:
-            yield from measure_agreement(cut, own, _choose)
+            yield from measure_agreement(cut, own, choose_for_task)
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
     keys = ["windows", "task", "method", "ratio", "score", "gain"]
     table = aggregate(measured, keys, MEASURES)
-    usual = paper_table("main").assign(windows="usual")
-    usual[["mean", "std"]] /= 100
-    short = paper_table("windows").rename(columns={"value": "mean"}).assign(windows="short")
-    published = pd.concat([usual, short])
-    published["measure"] = "ndcg@" + published["k"].astype(str)
+    names = {"main": "usual", "windows": "short"}
+    published = pd.concat([paper_agreement(name, windows=cut) for name, cut in names.items()])
     return beside_paper(table, published, ["windows", "task", "method", "ratio", "measure"])
 
 
@@ -91,19 +88,7 @@ def _caption(facts: dict[str, str]) -> str:
 
 
 def _draw(outcome: Outcome) -> Figure:
-    usual = outcome.summary[
-        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
-    ]
-    shown = usual[usual["measure"] == "ndcg@10"]
-    tasks, cuts = list(dict.fromkeys(shown["task"])), list(dict.fromkeys(shown["windows"]))
-    figure, axes = grid(len(tasks), len(cuts), (4.4, 3.0))
-    for row, task in enumerate(tasks):
-        for column, name in enumerate(cuts):
-            part = shown[(shown["task"] == task) & (shown["windows"] == name)]
-            curves_by_ratio(axes[row][column], part, f"{task}: {name} windows", "nDCG@10")
-            axes[row][column].set_ylim(0, 1.03)
-    axes[0][0].legend(frameon=False, fontsize=7, loc="lower right")
-    return figure
+    return agreement_panels(usual(outcome.summary, "ndcg@10"), "windows")
 
 
 WINDOWS = register(
