@@ -72,21 +72,6 @@ def test_unknown_names_come_with_the_nearest(request_, named):
         resolve(request_)
 
 
-@pytest.mark.parametrize("request_", ["dtw_constraint-itakura", "family:warping"])
-def test_not_implemented_names_implemented_ones(request_, table):
-    with pytest.raises(InputError, match="not implemented yet") as caught:
-        resolve(request_)
-    named = str(caught.value).split("operators are ")[1].rstrip(".").split(", ")
-    assert len(named) >= 3
-    assert table.loc[named, "implemented"].all()
-    assert not isinstance(caught.value, UnknownNameError)
-
-
-def test_nearest_of_a_warping_distance_is_the_other_elastic_measure():
-    with pytest.raises(InputError, match="lcss_constraint-sakoe-chiba"):
-        resolve("dtw_constraint-sakoe-chiba")
-
-
 @pytest.mark.parametrize("request_", ["", [], " , "])
 def test_nothing_asked_for(request_):
     with pytest.raises(InputError, match="No operators"):

