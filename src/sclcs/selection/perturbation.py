@@ -14,7 +14,10 @@ from sclcs.selection.scored import DENSITY, DENSITY_HELP, Scores, chooser
 
 __all__ = ["SCLCS", "SCLCS_DENSE", "SPS_MHA", "training_of"]
 
-PAPER = "Structure-aware Contrastive Learning for Core-set Selection (ICLR 2026)"
+PAPER = (
+    "Accelerating Benchmarking of Functional Connectivity Modeling via Structure-aware Core-set "
+    "Selection (ICLR 2026)"
+)
 
 
 def training_of(cohort: Cohort, seed: int, parameters: Mapping[str, Any]) -> EncoderRun:
