@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from sclcs.spi import resolve
 from sclcs.workflow import calibration
 from sclcs.workflow.calibration import Start
 
@@ -16,7 +17,7 @@ def saved(cohort, tmp_path, monkeypatch):
 def test_a_plan_compares_everything_with_two_stages(sclcs, saved):
     shown = sclcs("plan", saved, "--spis", "panel", "--method", "random", "--top-k", "2")
     assert shown.code == 0, shown.err
-    assert "6 operators, 7 samples of" in shown.out
+    assert f"{len(resolve('panel'))} operators, 7 samples of" in shown.out
     for words in ("everything on everybody", "two stages (10%, random)", "samples of the cohort"):
         assert words in shown.out
 

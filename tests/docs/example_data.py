@@ -101,7 +101,7 @@ def make_tutorial_abide(folder, rng):
     """A cohort with ABIDE's columns and words, small enough for a test."""
     from sclcs import Cohort, simulate_cohort
 
-    made = simulate_cohort(16, 3, 5, length=50, stride=25, seed=SEED, group=0.2)
+    made = simulate_cohort(28, 3, 5, length=50, stride=25, seed=SEED, group=0.2)
     samples = made.samples.assign(
         diagnosis=made.samples["diagnosis"].map({"MDD": "ASD", "HC": "TC"})
     )

@@ -19,6 +19,8 @@ from sclcs.workflow.plan_work import cost_of_work, total_cost
 
 START = Start(wall_seconds=2.0, cpu_seconds=1.5, memory_bytes=10**8)
 
+N_PANEL = len(resolve("panel"))
+
 
 @pytest.fixture
 def quick_start(monkeypatch):
@@ -198,8 +200,8 @@ def test_the_start_of_a_process_is_measured():
     ("options", "message"),
     [
         ({"ratio": 0.0}, "ratio above 0"),
-        ({"top_k": 0}, "top_k between 1 and the 6"),
-        ({"top_k": 7}, "top_k between 1 and the 6"),
+        ({"top_k": 0}, f"top_k between 1 and the {N_PANEL}"),
+        ({"top_k": N_PANEL + 1}, f"top_k between 1 and the {N_PANEL}"),
         ({"jobs": 0}, "jobs must be positive"),
     ],
 )

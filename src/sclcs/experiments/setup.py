@@ -112,10 +112,11 @@ class Setup:
             parameters |= self._guiding(selector.parameters["panel"])
         return select(self.cohort, method, ratio, seed, **parameters)
 
-    def _guiding(self, panel: Sequence[str]) -> dict[str, Any]:
+    def _guiding(self, spis: str | Sequence[str]) -> dict[str, Any]:
         """Return the matrices of the guiding panel; a toy's own operators guide it."""
-        if self.options.toy:
-            panel = list(self.options.spis)
+        from sclcs.spi import resolve
+
+        panel = resolve(self.options.spis if self.options.toy else spis)
         self.store(panel)
         quick = {"proposals": 200, "restarts": 1} if self.options.toy else {}
-        return {"fc": str(self.fc), "panel": list(panel), **quick}
+        return {"fc": str(self.fc), "panel": panel, **quick}
