@@ -62,7 +62,7 @@ def _subsets(setup: Setup) -> dict[str, list[str]]:
 
     families = catalogue()["family"]
     operators = setup.scorer.operators
-    guiding = {families[name] for name in resolve(list(DEFAULT_PANEL))}
+    guiding = {families[name] for name in resolve(DEFAULT_PANEL)}
     unseen = [name for name in operators if families[name] not in guiding]
     return {"all": operators} | ({"unseen": unseen} if len(unseen) > 2 else {})
 
