@@ -50,6 +50,7 @@ def test_main_has_the_papers_cell_beside_ours(run):
         & (summary["method"] == "sclcs")
         & (summary["ratio"] == 0.3)
         & (summary["measure"] == "ndcg@5")
+        & (summary["operators"] == "all")
     ]
     assert set(chosen["score"] + chosen["gain"]) == {
         "cohen_dminmax", "cohen_draw", "ratiominmax", "ratioraw",
