@@ -122,8 +122,8 @@ def guided_table() -> str:
         (
             *key[:3],
             f"{key[3]:.0%}",
-            *(f"{wide.loc[key, name]:.2f}" for name in ("random", "stratified")),
-            f"{others.loc[key].max():.2f} {others.loc[key].idxmax()}",
+            *(_or_blank(wide.loc[key, name]) for name in ("random", "stratified")),
+            _best(others.loc[key]),
             f"**{row['ndcg10']:.3f}**"
             + (f" ± {row['ndcg10_std']:.3f}" if row["core_sets"] > 1 else "")
             + f" ({row['ndcg10_worst']:.2f})",
@@ -149,6 +149,15 @@ def guided_table() -> str:
         "core-sets",
     ]
     return table(header, rows)
+
+
+def _or_blank(value: float) -> str:
+    return "" if pd.isna(value) else f"{value:.2f}"
+
+
+def _best(others: pd.Series) -> str:
+    """Return the best other method, if there was any."""
+    return "" if others.isna().all() else f"{others.max():.2f} {others.idxmax()}"
 
 
 PAGES: dict[str, Callable[[], str]] = {
