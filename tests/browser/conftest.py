@@ -11,6 +11,8 @@ from sclcs.report.html import compare_report, run_report
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LOST = "EXTRA CHECK LOST: no {} here; the report is not tried in a browser"
 
+PATIENCE = 120_000  # milliseconds; a busy machine is slow to start a browser
+
 
 def find_browser():
     return os.environ.get("SCLCS_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
@@ -73,6 +75,7 @@ def visit(browser, pages):
                 viewport={"width": width, "height": 900}, color_scheme=scheme, **options
             )
         )
+        contexts[-1].set_default_timeout(PATIENCE)
         found = Visit(contexts[-1].new_page())
         visits.append((found, stops_script))
         found.page.goto(pages[name].as_uri())

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from shell_start import start_in_foreground
 from store_content import OPERATORS, content
 
 from sclcs.spi.fc_store import FCStore
@@ -94,13 +95,7 @@ def start_slow(tmp_path, *arguments):
     """Start `sclcs` with slowed tasks, as the leader of its own group, as a shell would."""
     script = tmp_path / "slow_sclcs.py"
     script.write_text(SLOW_TASKS)
-    return subprocess.Popen(
-        [sys.executable, script, *arguments],
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start_in_foreground(script, *arguments)
 
 
 @pytest.mark.slow

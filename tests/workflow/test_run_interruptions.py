@@ -10,6 +10,7 @@ import time
 
 import pytest
 from run_cohorts import SETTINGS, results, small_cohort
+from shell_start import start_in_foreground
 
 import sclcs.core.files
 from sclcs.core.errors import StoreInUseError, WriteError
@@ -146,13 +147,7 @@ def start_slow(tmp_path, *arguments):
     """Start `sclcs` with a ranking that takes long, as a shell would."""
     script = tmp_path / "slow_sclcs.py"
     script.write_text(SLOW_RANKING)
-    return subprocess.Popen(
-        [sys.executable, script, *arguments],
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start_in_foreground(script, *arguments)
 
 
 def wait_for(out, stage, process):

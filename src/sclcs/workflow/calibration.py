@@ -38,13 +38,12 @@ FEWEST_REGIONS, FEWEST_TIMEPOINTS = 24, 70
 LONGEST_SAMPLE = 0.4  # seconds; a family that needs more per sample is tried on a smaller one
 
 _START = """
-import json, resource, sys, zarr
+import json, sys, time, zarr
 import sclcs.cli.main, sclcs.workflow.compute
 from sclcs.spi.warmup import warm_up
+from sclcs.workflow.calibration import peak_memory
 warm_up(json.loads(sys.argv[1]), int(sys.argv[2]))
-usage = resource.getrusage(resource.RUSAGE_SELF)
-peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-print(json.dumps([usage.ru_utime + usage.ru_stime, peak]))
+print(json.dumps([time.process_time(), peak_memory()]))
 """
 
 
@@ -238,6 +237,23 @@ class _Trial:
             if taken[0] > LONGEST_SAMPLE / 2:
                 break
         return float(np.mean(taken))
+
+
+def peak_memory() -> int:
+    """Return the most memory that this process has held, in bytes.
+
+    Linux's ``ru_maxrss`` would count the process that started this one, too.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return next(
+            int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")
+        )
+    except (OSError, StopIteration):
+        import resource
+
+        largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return largest * (1 if sys.platform == "darwin" else 1024)
 
 
 def _measure_start(operators: Sequence[str], timepoints: int) -> Start:
