@@ -169,7 +169,7 @@ def guided() -> Drawing:
         20,
         30,
         "A cheap panel",
-        "12 operators on",
+        "ten operators on",
         "everybody: their",
         "true scores",
         width=170,

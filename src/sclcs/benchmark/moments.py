@@ -214,38 +214,32 @@ def _class_sums(
 ) -> tuple[Floats, Floats]:
     """Return count, sum, sum of squares over all ordered pairs of one class, and over all."""
     counts = np.array([weights[members].sum() for members in classes])
+    weighted = _times(vectors.units, weights)
+    sums = [weighted[members].sum(axis=0, dtype=np.float64) for members in classes]
+    total = np.sum(sums, axis=0)
+    squares, all_squares = _squared_sums(vectors, weights, classes)
+    alike = [np.square(counts).sum(), np.square(sums).sum(), squares]
+    everything = [counts.sum() ** 2, total @ total, all_squares]
+    return np.array(alike), np.array(everything)
+
+
+def _squared_sums(
+    vectors: OperatorVectors, weights: Floats, classes: list[NDArray[np.int64]]
+) -> tuple[float, float]:
+    """Return the sum of squares over all ordered pairs of one class, and over all."""
     known = vectors.known_similarity
     if known is not None and np.all(weights == 1.0):
-        return _known_sums(vectors.units, known, counts, classes)
-    weighted, rooted = _times(vectors.units, weights), _times(vectors.units, np.sqrt(weights))
-    sums = [weighted[members].sum(axis=0, dtype=np.float64) for members in classes]
+        whole = _sum_of_squares(known)
+        if len(classes) == 1:
+            return whole, whole
+        return sum(_sum_of_squares(known[np.ix_(rows, rows)]) for rows in classes), whole
+    rooted = _times(vectors.units, np.sqrt(weights))
     grams = [_smaller_gram(rooted[members]) for members in classes]
-    total = np.sum(sums, axis=0)
     if all(len(members) > rooted.shape[1] for members in classes):
         gram = np.sum(grams, axis=0)  # of all samples: the sum of those of the classes
     else:
         gram = _smaller_gram(rooted)
-    alike = [np.square(counts).sum(), np.square(sums).sum(), sum(map(_sum_of_squares, grams))]
-    everything = [counts.sum() ** 2, total @ total, _sum_of_squares(gram)]
-    return np.array(alike), np.array(everything)
-
-
-def _known_sums(
-    units: NDArray[np.float32],
-    similarity: NDArray[np.float32],
-    counts: Floats,
-    classes: list[NDArray[np.int64]],
-) -> tuple[Floats, Floats]:
-    """Return the same sums where the similarities are there already."""
-    sums = [units[members].sum(axis=0, dtype=np.float64) for members in classes]
-    total = np.sum(sums, axis=0)
-    squares = _sum_of_squares(similarity)
-    if len(classes) > 1:
-        blocks = [_sum_of_squares(similarity[np.ix_(rows, rows)]) for rows in classes]
-    else:
-        blocks = [squares]
-    alike = [np.square(counts).sum(), np.square(sums).sum(), sum(blocks)]
-    return np.array(alike), np.array([counts.sum() ** 2, total @ total, squares])
+    return sum(map(_sum_of_squares, grams)), _sum_of_squares(gram)
 
 
 def _times(units: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sclcs.experiments.summary import method_order
 from sclcs.report.style import BLUE, INK, MUTED, ORANGE, finish
 
 if TYPE_CHECKING:
@@ -95,22 +96,20 @@ def agreement_panels(shown: pd.DataFrame, by: str) -> Figure:
 
 
 def paired_bars(
-    axes: Axes, names: Sequence[str], pairs: pd.DataFrame, labels: Sequence[str]
+    axes: Axes, part: pd.DataFrame, by: str, values: Sequence[str], prefix: str = ""
 ) -> None:
-    """Draw two bars per name: the columns ``one`` and ``two`` of `pairs`, with whiskers."""
-    for shift, column, colour, label in (
-        (-0.19, "one", MUTED, labels[0]),
-        (0.19, "two", BLUE, labels[1]),
-    ):
+    """Draw two bars per method, with whiskers: its means for two values of the column `by`."""
+    names = method_order(list(part["method"]))
+    for shift, value, colour in zip((-0.19, 0.19), values, (MUTED, BLUE), strict=False):
+        rows = part[part[by] == value].set_index("method").reindex(names)
         places = [place + shift for place in range(len(names))]
-        errors = pairs[f"{column}_std"].fillna(0.0)
         axes.bar(
             places,
-            pairs[column],
+            rows["mean"],
             0.36,
-            yerr=errors,
+            yerr=rows["std"].fillna(0.0),
             color=colour,
-            label=label,
+            label=f"{prefix}{value}",
             error_kw={"elinewidth": 0.8, "ecolor": INK},
         )
-    axes.set_xticks(range(len(names)), list(names), rotation=45, ha="right")
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")

@@ -139,6 +139,11 @@ class Options:
         """Epochs of trainings of the classifier."""
         return self.classifier_epochs or self.epochs
 
+    @property
+    def paper_ratios(self) -> list[float]:
+        """The sizes that the paper has too, or all if there is none."""
+        return [ratio for ratio in self.ratios if ratio in PAPER_RATIOS] or list(self.ratios)
+
     def seeds(self, method: str = "") -> list[int]:
         """Return the seeds of the repeats of a method."""
         count = max(self.draws, self.repeats) if method == "random" else self.repeats

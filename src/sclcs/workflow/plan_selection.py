@@ -22,7 +22,7 @@ __all__ = ["SelectionCost", "selection_cost"]
 PILOT_SUBJECTS = 32
 MOST_REGIONS, MOST_TIMEPOINTS = 100, 200  # of simulated subjects on which training is tried
 EPOCHS_TRIED = (1, 3)
-# Swaps of the guided search on 1535 samples with 12 operators; measured by bench_plan.py.
+# A rough figure for swaps of the guided search on 1535 samples with 12 operators.
 SECONDS_PER_PROPOSAL = 1.5e-4
 _FLOAT32 = 4
 

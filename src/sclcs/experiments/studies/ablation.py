@@ -18,7 +18,7 @@ from sclcs.experiments.agreement import MEASURES, measure_agreement
 from sclcs.experiments.figures import grid
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
-from sclcs.experiments.summary import aggregate, beside_paper, paper_agreement
+from sclcs.experiments.summary import aggregate, beside_paper, paper_agreement, usual
 from sclcs.experiments.tables import Table, beside, number, spread
 from sclcs.report.style import BLUE, ORANGE, finish
 
@@ -140,12 +140,12 @@ def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:
-    usual = summary[(summary["score"] == "cohen_d") & (summary["gain"] == "minmax")]
-    tasks = list(dict.fromkeys(usual["task"]))
+    chosen = usual(summary)
+    tasks = list(dict.fromkeys(chosen["task"]))
     shown = [(task, f"ndcg@{k}") for task in tasks for k in (5, 10)] + [(tasks[0], "stability")]
     cells = {
         (row["what"], str(row["value"]), row["task"], row["measure"]): row
-        for row in usual.to_dict(orient="records")
+        for row in chosen.to_dict(orient="records")
     }
     names = list(dict.fromkeys((key[0], key[1]) for key in cells))
     rows = [
@@ -154,7 +154,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
     ]
     header = ["what", "value", *(f"{task}, {measure}" for task, measure in shown[:-1]), "stability"]
     caption = (
-        f"SCLCS with one thing changed, {100 * usual['ratio'].iloc[0]:g} % of the samples, score "
+        f"SCLCS with one thing changed, {100 * chosen['ratio'].iloc[0]:g} % of the samples, score "
         "`cohen_d`, gain `minmax`; in percent, our mean ±std over two seeds / the paper's. "
         "Stability: rank correlation of the scores of the two seeds. Heads and width were "
         "trained for the largest number of epochs in the rows about epochs, presets and beta "
@@ -173,10 +173,7 @@ def _cell(row: Mapping[Any, Any] | None, measure: str) -> str:
 
 
 def _draw(outcome: Outcome) -> Figure:
-    usual = outcome.summary[
-        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
-    ]
-    shown = usual[usual["measure"] == "ndcg@10"]
+    shown = usual(outcome.summary, "ndcg@10")
     kinds = [what for what, _ in groupby(shown["what"])]
     figure, axes = grid(1, len(kinds), (2.7, 2.9))
     colours = (BLUE, ORANGE)

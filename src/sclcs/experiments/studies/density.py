@@ -12,8 +12,7 @@ from sclcs.experiments.agreement import MEASURES, measure_agreement
 from sclcs.experiments.figures import grid, paired_bars
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
-from sclcs.experiments.studies.labels import paper_ratios
-from sclcs.experiments.summary import aggregate, agreement_tables, method_order
+from sclcs.experiments.summary import aggregate, agreement_tables, usual
 from sclcs.experiments.tables import Table
 from sclcs.report.style import finish
 
@@ -39,7 +38,7 @@ def _cells(setup: Setup) -> list[Cell]:
         for task in options.tasks
         for method in _scored(options.methods)
         for sampling in SAMPLINGS
-        for ratio in paper_ratios(setup)
+        for ratio in options.paper_ratios
         for seed in options.seeds()
     ]
 
@@ -75,22 +74,14 @@ def _caption(facts: dict[str, str]) -> str:
 
 
 def _draw(outcome: Outcome) -> Figure:
-    usual = outcome.summary[
-        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
-    ]
-    shown = usual[usual["measure"] == "ndcg@10"]
+    shown = usual(outcome.summary, "ndcg@10")
     tasks, ratios = list(dict.fromkeys(shown["task"])), sorted(set(shown["ratio"]))
     figure, axes = grid(len(tasks), len(ratios), (3.3, 2.9))
     for row, task in enumerate(tasks):
         for column, ratio in enumerate(ratios):
             part = shown[(shown["task"] == task) & (shown["ratio"] == ratio)]
-            names = method_order(list(part["method"]))
-            pairs = pd.DataFrame(index=names)
-            for name, sampling in zip(("one", "two"), SAMPLINGS, strict=True):
-                rows = part[part["sampling"] == sampling].set_index("method")
-                pairs[name], pairs[f"{name}_std"] = rows["mean"], rows["std"]
             panel = axes[row][column]
-            paired_bars(panel, names, pairs, SAMPLINGS)
+            paired_bars(panel, part, "sampling", SAMPLINGS)
             panel.set_ylim(0, 1.05)
             finish(panel, f"{task}, {100 * ratio:g} %", "", "nDCG@10" if column == 0 else "")
     axes[0][0].legend(frameon=False, fontsize=8, loc="lower left")

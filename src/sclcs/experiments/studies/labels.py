@@ -10,10 +10,9 @@ import pandas as pd
 from sclcs.cohort.coreset import CoreSet
 from sclcs.experiments.agreement import measure_agreement
 from sclcs.experiments.figures import grid, paired_bars
-from sclcs.experiments.options import PAPER_RATIOS
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
-from sclcs.experiments.summary import agreement_tables, method_order, summarise_agreement
+from sclcs.experiments.summary import agreement_tables, summarise_agreement, usual
 from sclcs.experiments.tables import Table
 from sclcs.report.style import finish
 
@@ -31,12 +30,6 @@ def learners(methods: Sequence[str]) -> list[str]:
     return [name for name, s in known.items() if s.needs_training and "dimensions" in s.parameters]
 
 
-def paper_ratios(setup: Setup) -> list[float]:
-    """Return the options' sizes that the paper has too, or all if there is none."""
-    ratios = setup.options.ratios
-    return [ratio for ratio in ratios if ratio in PAPER_RATIOS] or list(ratios)
-
-
 def _cells(setup: Setup) -> list[Cell]:
     options = setup.options
     return [
@@ -44,7 +37,7 @@ def _cells(setup: Setup) -> list[Cell]:
         for task in options.tasks
         for method in learners(options.methods)
         for label in options.tasks
-        for ratio in paper_ratios(setup)
+        for ratio in options.paper_ratios
         for seed in options.seeds()
     ]
 
@@ -75,21 +68,13 @@ def _caption(facts: dict[str, str]) -> str:
 
 
 def _draw(outcome: Outcome) -> Figure:
-    usual = outcome.summary[
-        (outcome.summary["score"] == "cohen_d") & (outcome.summary["gain"] == "minmax")
-    ]
-    shown = usual[(usual["measure"] == "ndcg@10") & (usual["ratio"] == usual["ratio"].min())]
+    chosen = usual(outcome.summary, "ndcg@10")
+    shown = chosen[chosen["ratio"] == chosen["ratio"].min()]
     tasks = list(dict.fromkeys(shown["task"]))
     labels = list(dict.fromkeys(shown["label"]))
     figure, axes = grid(1, len(tasks), (4.6, 3.4))
     for panel, task in zip(axes[0], tasks, strict=True):
-        part = shown[shown["task"] == task]
-        names = method_order(list(part["method"]))
-        pairs = pd.DataFrame(index=names)
-        for column, label in zip(("one", "two"), labels, strict=False):
-            rows = part[part["label"] == label].set_index("method")
-            pairs[column], pairs[f"{column}_std"] = rows["mean"], rows["std"]
-        paired_bars(panel, names, pairs, [f"learned {label}" for label in labels])
+        paired_bars(panel, shown[shown["task"] == task], "label", labels, "learned ")
         panel.set_ylim(0, 1.05)
         title = f"ranking for {task}, {100 * shown['ratio'].min():g} %"
         finish(panel, title, "", "nDCG@10 (cohen_d, minmax)")

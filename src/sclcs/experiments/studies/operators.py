@@ -12,7 +12,6 @@ from sclcs.experiments.figures import agreement_panels
 from sclcs.experiments.options import PAPER_METHODS
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
-from sclcs.experiments.studies.labels import paper_ratios
 from sclcs.experiments.summary import (
     aggregate,
     agreement_tables,
@@ -49,13 +48,13 @@ def _cells(setup: Setup) -> list[Cell]:
     options = setup.options
     compared = {*PAPER_METHODS, *ADDED} - {*LEFT_OUT}
     methods = [name for name in options.methods if name in compared]
-    # Part of the cell: when more operators are implemented, its value is another.
+    # Part of the cell: with another slow set, its value is another.
     slow = len(operator_sets(setup)["slow"])
     return [
         {"slow": slow, "task": task, "method": method, "ratio": ratio, "repeat": seed}
         for task in options.tasks
         for method in methods or options.methods
-        for ratio in paper_ratios(setup)
+        for ratio in options.paper_ratios
         for seed in options.seeds(method)
     ]
 

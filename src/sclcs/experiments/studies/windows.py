@@ -13,7 +13,6 @@ from sclcs.experiments.options import PAPER_METHODS
 from sclcs.experiments.recut import recut
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
-from sclcs.experiments.studies.labels import paper_ratios
 from sclcs.experiments.studies.operators import LEFT_OUT
 from sclcs.experiments.summary import (
     aggregate,
@@ -54,7 +53,7 @@ def _cells(setup: Setup) -> list[Cell]:
         for cut in ("usual", "short")
         for task in options.tasks
         for method in methods or options.methods
-        for ratio in paper_ratios(setup)
+        for ratio in options.paper_ratios
         for seed in options.seeds(method)
     ]
 
