@@ -39,6 +39,9 @@ def experiment(
     tasks: Annotated[str | None, typer.Option(help="subject, label columns; commas.")] = None,
     spis: Annotated[str | None, typer.Option(help="Operators that are ranked; commas.")] = None,
     splits: Annotated[int | None, typer.Option(help="Random halves for the ceiling.")] = None,
+    family_splits: Annotated[
+        int | None, typer.Option(help="Random halves of the families: one guides, one is ranked.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes and threads.")] = None,
     toy: Annotated[
         bool, typer.Option("--toy", help="Try the machinery: few operators, epochs, repeats.")
@@ -73,6 +76,7 @@ def experiment(
         "tasks": _words(tasks),
         "spis": _words(spis),
         "splits": splits,
+        "family_splits": family_splits,
         "jobs": jobs,
     }
     command = " ".join(["sclcs", *map(shlex.quote, sys.argv[1:])])

@@ -8,7 +8,7 @@ from typing import Any
 
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
-__all__ = ["PAPER_METHODS", "PAPER_RATIOS", "Options"]
+__all__ = ["PAPER_METHODS", "PAPER_RATIOS", "WHICH_CELLS", "Options"]
 
 #: The paper's methods, in the order of its tables.
 PAPER_METHODS = (
@@ -27,6 +27,17 @@ PAPER_METHODS = (
 )
 OUR_METHODS = ("subjects", "pairs", "stratified", "kcenter", "guided")
 PAPER_RATIOS = (0.1, 0.3, 0.5)
+WHOLE_NUMBERS = (
+    "repeats",
+    "draws",
+    "epochs",
+    "classifier_epochs",
+    "splits",
+    "family_splits",
+    "jobs",
+)
+#: Options that decide which cells there are, not what is found in them.
+WHICH_CELLS = ("repeats", "draws", "ratios", "methods", "tasks", "family_splits", "jobs")
 TOY_OPERATORS = (
     "cov_EmpiricalCovariance",
     "kendalltau",
@@ -63,6 +74,9 @@ class Options:
         Operators that are ranked.
     splits : int
         Random halves of the subjects for the ceiling.
+    family_splits : int
+        Random halves of the families of operators: one guides, the other is ranked. Split s
+        has the number ``seed + s``.
     jobs : int
         Processes that compute matrices and threads that rank; no part of the result.
     toy : bool
@@ -79,12 +93,12 @@ class Options:
     tasks: tuple[str, ...] = ("subject", "diagnosis")
     spis: str | tuple[str, ...] = "paper-fast"
     splits: int = 50
+    family_splits: int = 5
     jobs: int = 1
     toy: bool = False
 
     def __post_init__(self) -> None:
-        whole = ("repeats", "draws", "epochs", "classifier_epochs", "splits", "jobs")
-        for name in whole:
+        for name in WHOLE_NUMBERS:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise InputError(f"Expected {name} to be a whole number above 0, got {value!r}.")
@@ -121,7 +135,14 @@ class Options:
         Options
         """
         start = cls(
-            repeats=2, draws=3, epochs=2, ratios=(0.3, 0.5), splits=4, spis=TOY_OPERATORS, toy=True
+            repeats=2,
+            draws=3,
+            epochs=2,
+            ratios=(0.3, 0.5),
+            splits=4,
+            family_splits=2,
+            spis=TOY_OPERATORS,
+            toy=True,
         )
         known = cls.__dataclass_fields__
         unknown = [name for name in given if name not in known]
@@ -152,7 +173,7 @@ class Options:
     def identity(self) -> dict[str, Any]:
         """Return what decides the value of a cell; the rest only decides which cells there are."""
         facts = asdict(self) | {"classifier_epochs": self.baseline_epochs}
-        for name in ("repeats", "draws", "ratios", "methods", "tasks", "jobs"):
+        for name in WHICH_CELLS:
             facts.pop(name)
         return facts
 

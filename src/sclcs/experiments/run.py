@@ -17,7 +17,7 @@ from sclcs.core.files import write_json, write_text
 from sclcs.core.progress import task
 from sclcs.core.provenance import plain, versions
 from sclcs.experiments.cells import CellBook
-from sclcs.experiments.options import Options
+from sclcs.experiments.options import WHICH_CELLS, Options
 from sclcs.experiments.readme import readme
 from sclcs.experiments.registry import EXPERIMENTS, Experiment, Outcome, find_experiment
 from sclcs.experiments.setup import Setup
@@ -138,10 +138,7 @@ def _facts(experiment: Experiment, setup: Setup, cells: int, command: str | None
             "timepoints": cohort.n_timepoints,
         },
         "options": setup.options.identity()
-        | {
-            name: getattr(setup.options, name)
-            for name in ("repeats", "draws", "ratios", "methods", "tasks")
-        },
+        | {name: getattr(setup.options, name) for name in WHICH_CELLS if name != "jobs"},
         "cells": cells,
         "versions": _versions(),
         "python": sys.version.split()[0],
