@@ -38,6 +38,7 @@ DISTRUST = 0.1
 CAREFUL = 3.0
 LARGE = 0.3  # from this spread of Cohen's d over operators on
 NOISE_DRAWS = 20  # stratified core-sets from which the scatter is measured
+MANY_DRAWS = 100  # as many where the search begins at the best of them
 
 
 @dataclass(frozen=True)
@@ -151,13 +152,14 @@ class Guide:
         -------
         Guided
         """
+        distrust = self._distrust()
+        # Little may change on large effects, so it matters where to start: at the best designs.
+        careful = bool(np.all(distrust >= CAREFUL))
+        drawn, scored = self._scatter(size, MANY_DRAWS if careful else NOISE_DRAWS)
         starts = [self.designs.draw(size, number) for number in range(self.settings.restarts)]
-        drawn, scored = self._scatter(size)
         if not scored or not any(core_scores(self.panel, rows) is not None for rows in starts):
             return self._plain(starts[0], [])  # no score exists: nothing can be compared
-        distrust = self._distrust()
-        if np.all(distrust >= CAREFUL):
-            # Little may change, so it matters where to start: from the best of all designs.
+        if careful:
             starts = drawn
         found = self._search(starts, scored, distrust, None)
         certificates: list[Certificate] = []
@@ -213,9 +215,9 @@ class Guide:
             seed=self.seed,
         )
 
-    def _scatter(self, size: int) -> tuple[list[Integers], list[Floats]]:
+    def _scatter(self, size: int, draws: int = NOISE_DRAWS) -> tuple[list[Integers], list[Floats]]:
         """Draw designs and score the panel on them; those without scores are left out."""
-        designs = [self.designs.draw(size, 1000 + number) for number in range(NOISE_DRAWS)]
+        designs = [self.designs.draw(size, 1000 + number) for number in range(draws)]
         pairs = [(rows, core_scores(self.panel, rows)) for rows in designs]
         found = [(rows, scores) for rows, scores in pairs if scores is not None]
         return [rows for rows, _ in found], [scores for _, scores in found]
