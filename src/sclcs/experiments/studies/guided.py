@@ -191,8 +191,8 @@ def _certificates(guided: pd.DataFrame) -> Table:
     header += [f"{name}: {part}" for name in ("nDCG@10", "Kendall") for part in parts]
     caption = (
         "The certificate of guided core-sets against what was measured on unseen families; "
-        "inside: share of the 90 % intervals that hold the measured value; below: share of measured "
-        "values below their interval, which was promised too much. CPU seconds with the "
+        "inside: share of the 90 % intervals that hold the measured value; below: share of "
+        "measured values below their interval, where too much was promised. CPU seconds with the "
         "certificate."
     )
     return Table("certificates", caption, [*header, "CPU s"], rows)
