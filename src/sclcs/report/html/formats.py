@@ -16,19 +16,24 @@ def _known(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def number(value: float | None, digits: int = 2) -> str:
+def _digits(*values: float) -> int:
+    """Return two decimals, or three where two would hide on which side of 0 a number lies."""
+    return 3 if any(0 < abs(value) < 0.1 for value in values) else 2
+
+
+def number(value: float | None, digits: int | None = None) -> str:
     """Write a number with some decimals; a true minus sign, a dash if there is none.
 
     Examples
     --------
-    >>> number(-0.1234)
-    '−0.12'
+    >>> number(-0.1234), number(-0.0034)
+    ('−0.12', '−0.003')
     >>> number(float("nan"))
     '–'
     """
     if value is None or not _known(value):
         return UNKNOWN
-    text = f"{value:.{digits}f}"
+    text = f"{value:.{_digits(value) if digits is None else digits}f}"
     if float(text) == 0:
         text = text.lstrip("-")
     return text.replace("-", "−")
@@ -41,10 +46,11 @@ def rank(value: float | None) -> str:
     return f"{value:g}" if float(value).is_integer() else f"{value:.1f}"
 
 
-def interval(low: float | None, high: float | None, digits: int = 2) -> str:
-    """Write an interval as ``low to high``."""
+def interval(low: float | None, high: float | None, digits: int | None = None) -> str:
+    """Write an interval as ``low to high``, both with the same decimals."""
     if low is None or high is None or not (_known(low) and _known(high)):
         return UNKNOWN
+    digits = _digits(low, high) if digits is None else digits
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
