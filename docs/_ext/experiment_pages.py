@@ -32,7 +32,12 @@ SHOWN = {
     "windows": ("short-subject-cohen_d-minmax-ndcg@10", "short-diagnosis-cohen_d-minmax-ndcg@10"),
 }
 #: Results on another cohort, and the experiment that made them.
-OTHER_COHORTS = {"main-766": "main", "balance-766": "balance"}
+OTHER_COHORTS = {
+    "main-766": "main",
+    "guided-fresh": "guided",
+    "guided-766": "guided",
+    "guided-simulated": "guided",
+}
 
 
 def section_names() -> dict[str, str]:

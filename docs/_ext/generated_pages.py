@@ -114,7 +114,10 @@ def scaling_table() -> str:
 
 def guided_table() -> str:
     """Return the measured consistency of core-sets on families that did not guide."""
-    measured = pd.read_csv(DOCS.parent / "results" / "guided" / "summary.csv")
+    folders = sorted((DOCS.parent / "results").glob("guided*"))
+    measured = pd.concat(
+        pd.read_csv(folder / "summary.csv").assign(study=folder.name) for folder in folders
+    )
     wide = measured.pivot_table(index=STUDY, columns="method", values="ndcg10")
     others = wide.drop(columns=["guided"])
     guided = measured[measured["method"] == "guided"].set_index(STUDY)

@@ -189,9 +189,13 @@ def test_matrices_show_what_is_pointed_at(visit):
 
 def test_a_dot_tells_its_numbers(visit):
     page = visit()
-    page.locator("#ranking circle").first.hover()
+    dot = page.locator("#ranking circle").first
+    dot.scroll_into_view_if_needed()
+    # Scrolling hides the tip, and says so with the next picture: let that pass first.
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    dot.hover()
     tip = page.locator("#tip")
-    assert tip.is_visible()
+    tip.wait_for(state="visible")
     assert "Cohen's d" in tip.inner_text()
 
 

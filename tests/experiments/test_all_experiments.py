@@ -13,10 +13,10 @@ FILES = {
 }  # fmt: skip
 
 
-def test_there_are_eleven():
+def test_there_are_the_papers_eleven_and_ours():
     assert list(EXPERIMENTS) == [
         "main", "labels", "density", "universal", "convergence", "dynamics", "balance",
-        "operators", "windows", "cost", "ablation",
+        "operators", "windows", "cost", "ablation", "guided",
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The eleven experiments; importing registers them in the order in which they are listed."""
+"""The experiments: the paper's eleven, then ours. Importing registers them, in this order."""
 
 # ruff: noqa: I001 (the order is the order of the list)
 from sclcs.experiments.studies import main
@@ -12,6 +12,7 @@ from sclcs.experiments.studies import operators
 from sclcs.experiments.studies import windows
 from sclcs.experiments.studies import cost
 from sclcs.experiments.studies import ablation
+from sclcs.experiments.studies import guided
 
 __all__ = [
     "ablation",
@@ -20,6 +21,7 @@ __all__ = [
     "cost",
     "density",
     "dynamics",
+    "guided",
     "labels",
     "main",
     "operators",

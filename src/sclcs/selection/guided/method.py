@@ -16,7 +16,15 @@ from sclcs.selection.guided.search import Constraints
 from sclcs.selection.registry import Choice, Selector, register
 from sclcs.selection.sample_order import id_order
 
-__all__ = ["CURVE_RATIOS", "DEFAULT_PANEL", "GUIDED", "PARAMETERS", "PARAMETER_HELP", "make_guide"]
+__all__ = [
+    "CURVE_RATIOS",
+    "DEFAULT_PANEL",
+    "GUIDED",
+    "PARAMETERS",
+    "PARAMETER_HELP",
+    "make_guide",
+    "make_settings",
+]
 
 #: Operators that guide unless others are asked for: the catalogue's set of this name.
 DEFAULT_PANEL = "panel"
@@ -79,12 +87,7 @@ def make_guide(cohort: Cohort, seed: int, **parameters: Any) -> Guide:  # noqa: 
     """
     options = {**PARAMETERS, **parameters}
     tasks = _as_list(options["task"], "task")
-    _check(options)
-    constraints = Constraints(
-        _strata(cohort, options["strata"], tasks),
-        bool(options["whole_subjects"]),
-        int(options["min_subjects"]),
-    )
+    settings = make_settings(cohort, tasks, **parameters)
     panel = make_panel(
         cohort,
         tasks,
@@ -94,10 +97,34 @@ def make_guide(cohort: Cohort, seed: int, **parameters: Any) -> Guide:  # noqa: 
         n_jobs=options["n_jobs"],
         seed=seed,
     )
+    return Guide(cohort, panel, settings, seed)
+
+
+def make_settings(cohort: Cohort, tasks: Sequence[str], **parameters: Any) -> Settings:  # noqa: ANN401
+    """Return how to search on a cohort for some tasks.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        Whose columns are the strata, unless others are asked for.
+    tasks : sequence of str
+    **parameters : object
+        See :data:`PARAMETER_HELP`.
+
+    Returns
+    -------
+    Settings
+    """
+    options = {**PARAMETERS, **parameters}
+    _check(options)
+    constraints = Constraints(
+        _strata(cohort, options["strata"], tasks),
+        bool(options["whole_subjects"]),
+        int(options["min_subjects"]),
+    )
     windows = options["windows"] or (2 if "subject" in tasks else 1)
     names = ("restarts", "proposals", "distrust", "weights", "k", "confidence")
-    chosen = {name: options[name] for name in names}
-    return Guide(cohort, panel, Settings(constraints, windows, **chosen), seed)
+    return Settings(constraints, windows, **{name: options[name] for name in names})
 
 
 def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
