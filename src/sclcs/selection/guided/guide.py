@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -162,6 +163,13 @@ class Guide:
         self.units: Units = make_units(cohort, panel.rows, constraints)
         candidates = cohort.take(panel.rows) if len(panel.rows) < len(cohort) else cohort
         self.designs = Designs(candidates, self.units, constraints, settings.windows, seed)
+        self._scattered: dict[int, tuple[list[Integers], list[Floats]]] = {}
+
+    def change(self, **changes: Any) -> Guide:  # noqa: ANN401
+        """Return a guide that searches in another way (settings by name) from the same designs."""
+        other = copy(self)
+        other.settings = replace(self.settings, **changes)
+        return other
 
     def choose(self, size: int, *, certified: bool = True) -> Guided:
         """Choose a core-set.
@@ -260,11 +268,14 @@ class Guide:
         )
 
     def _scatter(self, size: int) -> tuple[list[Integers], list[Floats]]:
-        """Draw designs and score the panel on them; those without scores are left out."""
+        """Draw designs and score the panel on them, once; those without scores are left out."""
+        if size in self._scattered:
+            return self._scattered[size]
         designs = [self.designs.draw(size, 1000 + number) for number in range(NOISE_DRAWS)]
         pairs = [(rows, core_scores(self.panel, rows)) for rows in designs]
         found = [(rows, scores) for rows, scores in pairs if scores is not None]
-        return [rows for rows, _ in found], [scores for _, scores in found]
+        self._scattered[size] = [rows for rows, _ in found], [scores for _, scores in found]
+        return self._scattered[size]
 
     def search(self, problem: Problem) -> Found:
         """Swap from every start; weigh the best core-set if the settings say so."""
