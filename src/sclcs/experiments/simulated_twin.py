@@ -49,8 +49,8 @@ def simulated_twin(cohort: Cohort) -> Cohort:
 def _stride(samples: pd.DataFrame, length: int) -> int:
     """Return how far apart windows start; half their length, as in the paper, if unknown."""
     if "start" in samples:
-        steps = samples.groupby("subject", sort=False)["start"].diff()
-        known = steps[steps > 0]
-        if len(known):
-            return int(known.median())
+        starts = samples[["subject", "start"]].drop_duplicates().sort_values("start")
+        steps = starts.groupby("subject")["start"].diff().dropna()
+        if len(steps):
+            return int(steps.median())
     return max(length // 2, 1)
