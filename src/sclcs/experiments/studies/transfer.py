@@ -34,9 +34,15 @@ TUNED_BY = "ndcg@10"
 #: The grid: how little a changed slope is trusted, and samples per subject to start from.
 RULES: dict[str, dict[str, Any]] = {
     f"distrust {distrust:g}, windows {windows}": {"windows": windows, "distrust": distrust}
-    for windows in (1, 2)
+    for windows in (1, 2, 3)
     for distrust in (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 }
+
+
+def _rules(task: str) -> list[str]:
+    """Return the rules that make sense: subjects are recognised by two windows or more."""
+    sensible = (2, 3) if task == "subject" else (1, 2)
+    return [name for name, changes in RULES.items() if changes["windows"] in sensible]
 
 
 def _cells(setup: Setup) -> list[Cell]:
@@ -55,7 +61,7 @@ def _cells(setup: Setup) -> list[Cell]:
         for split in range(options.seed, options.seed + options.family_splits)
         for ratio in options.ratios_up_to(LARGEST)
         for seed in options.seeds()
-        for rule in (START, DEFAULT, *RULES)
+        for rule in (START, DEFAULT, *_rules(task))
     ]
 
 
