@@ -4,9 +4,12 @@ import json
 
 import pytest
 
-from sclcs.core.errors import InputError, UnreadableFileError
+from sclcs.core.errors import InputError, StoreInUseError, UnreadableFileError
 from sclcs.experiments import registry
 from sclcs.experiments.cells import CellBook
+from sclcs.experiments.options import Options
+from sclcs.experiments.setup import Setup
+from sclcs.workflow.store_lock import StoreLock
 
 CHEAP = {"methods": ("random", "stratified"), "draws": 3}
 
@@ -95,3 +98,18 @@ def test_a_damaged_book_is_named(tmp_path):
     path.write_text(json.dumps({"identity": {}}) + "\nnot json\n", encoding="utf-8")
     with pytest.raises(UnreadableFileError, match=r"cells\.jsonl"):
         CellBook(path, {})
+
+
+def test_a_store_that_holds_everything_is_read_while_another_process_writes(toy_cohort, tmp_path):
+    options = Options.make(toy=True)
+    setup = Setup(toy_cohort, tmp_path / "fc", options)
+    setup.store()
+    lock = StoreLock(tmp_path / "fc", None, ["kendalltau"])
+    with lock.preparing():
+        pass
+    try:
+        assert set(options.spis) <= set(setup.store().complete_operators)
+        with pytest.raises(StoreInUseError):
+            setup.store(["pdist_cosine"])
+    finally:
+        lock.release()

@@ -48,15 +48,15 @@ class Setup:
 
     def store(self, spis: str | Sequence[str] | None = None) -> FCStore:
         """Return the FC store with at least these operators (by default those of the options)."""
-        from sclcs.workflow.compute import compute_store
+        from sclcs.workflow.compute import is_done, run_plan
+        from sclcs.workflow.compute_plan import plan_compute
 
         wanted = self.options.spis if spis is None else spis
-        return compute_store(
-            self.cohort,
-            self.fc,
-            wanted if isinstance(wanted, str) else list(wanted),
-            jobs=self.options.jobs,
+        plan = plan_compute(
+            self.cohort, self.fc, wanted if isinstance(wanted, str) else list(wanted)
         )
+        # Several experiments may read one store at the same time; only a writer is alone.
+        return plan.store if is_done(plan) else run_plan(plan, jobs=self.options.jobs).store
 
     @cached_property
     def scorer(self) -> Scorer:

@@ -19,6 +19,7 @@ from sclcs.spi.engine import DEFAULT_MEMORY
 from sclcs.spi.fc_records import FamilyTask
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import add_operators, forget_operators, remove_leftovers
+from sclcs.spi.versions import operator_version
 from sclcs.spi.warmup import warm_up
 from sclcs.workflow.compute_plan import ComputePlan, Coreset, plan_compute
 from sclcs.workflow.executors import Executor
@@ -27,7 +28,7 @@ from sclcs.workflow.executors.local import LocalExecutor
 from sclcs.workflow.store_lock import Share, StoreLock
 from sclcs.workflow.tasks import TaskOrder, TaskReport, run_task
 
-__all__ = ["ComputeRun", "compute_store", "prepare_shares", "run_plan"]
+__all__ = ["ComputeRun", "compute_store", "is_done", "prepare_shares", "run_plan"]
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,16 @@ def run_plan(
         seconds=time.perf_counter() - started,
         kernel_seconds=sum(report.kernel_seconds for report in reports),
     )
+
+
+def is_done(plan: ComputePlan) -> bool:
+    """Return whether the store holds everything, so that nobody needs to write to it.
+
+    Chunks are not read here; whoever reads them later verifies their checksums.
+    """
+    known = plan.store.layout.versions()
+    current = all(known.get(name) == operator_version(name) for name in plan.operators)
+    return current and not plan.force and not plan.store.missing(plan.operators)
 
 
 def prepare_shares(plan: ComputePlan) -> None:

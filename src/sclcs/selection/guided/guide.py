@@ -40,6 +40,7 @@ DISTRUST = 0.1
 CAREFUL = 3.0
 LARGE = 0.3  # from this spread of Cohen's d over operators on
 NOISE_DRAWS = 20  # stratified core-sets from which the scatter is measured
+MANY_DRAWS = 100  # as many where the search begins at the best of them
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class Guide:
         self.units: Units = make_units(cohort, panel.rows, constraints)
         candidates = cohort.take(panel.rows) if len(panel.rows) < len(cohort) else cohort
         self.designs = Designs(candidates, self.units, constraints, settings.windows, seed)
-        self._scattered: dict[int, tuple[list[Integers], list[Floats]]] = {}
+        self._scattered: dict[tuple[int, int], tuple[list[Integers], list[Floats]]] = {}
 
     def change(self, **changes: Any) -> Guide:  # noqa: ANN401
         """Return a guide that searches in another way (settings by name) from the same designs."""
@@ -204,13 +205,14 @@ class Guide:
 
     def _draw(self, size: int) -> _Drawn | None:
         """Draw designs to start from; None if no score exists: nothing can be compared."""
+        distrust = self._distrust()
+        # Little may change on large effects, so it matters where to start: at the best designs.
+        careful = bool(np.all(distrust >= CAREFUL))
+        drawn, scored = self._scatter(size, MANY_DRAWS if careful else NOISE_DRAWS)
         starts = [self.designs.draw(size, number) for number in range(self.settings.restarts)]
-        drawn, scored = self._scatter(size)
         if not scored or not any(core_scores(self.panel, rows) is not None for rows in starts):
             return None
-        distrust = self._distrust()
-        if np.all(distrust >= CAREFUL):
-            # Little may change, so it matters where to start: from the best of all designs.
+        if careful:
             starts = drawn
         return _Drawn(starts, scored, distrust)
 
@@ -267,15 +269,16 @@ class Guide:
             seed=self.seed,
         )
 
-    def _scatter(self, size: int) -> tuple[list[Integers], list[Floats]]:
+    def _scatter(self, size: int, draws: int = NOISE_DRAWS) -> tuple[list[Integers], list[Floats]]:
         """Draw designs and score the panel on them, once; those without scores are left out."""
-        if size in self._scattered:
-            return self._scattered[size]
-        designs = [self.designs.draw(size, 1000 + number) for number in range(NOISE_DRAWS)]
+        key = size, draws
+        if key in self._scattered:
+            return self._scattered[key]
+        designs = [self.designs.draw(size, 1000 + number) for number in range(draws)]
         pairs = [(rows, core_scores(self.panel, rows)) for rows in designs]
         found = [(rows, scores) for rows, scores in pairs if scores is not None]
-        self._scattered[size] = [rows for rows, _ in found], [scores for _, scores in found]
-        return self._scattered[size]
+        self._scattered[key] = [rows for rows, _ in found], [scores for _, scores in found]
+        return self._scattered[key]
 
     def search(self, problem: Problem) -> Found:
         """Swap from every start; weigh the best core-set if the settings say so."""
