@@ -204,8 +204,7 @@ def _draw(outcome: Outcome) -> Figure:
             part = summary[(summary["task"] == task) & (summary["ratio"] == ratio)]
             panel = axes[row][column]
             _dots(panel, part)
-            finish(panel, f"{task}, {PERCENT * ratio:g} %", "nDCG@10 on unseen families")
-    axes[0][0].legend(frameon=False, fontsize=7, loc="lower left")
+            finish(panel, f"{task}, {PERCENT * ratio:g} %", "nDCG@10, unseen families (bar: worst)")
     return figure
 
 
@@ -213,14 +212,19 @@ def _dots(axes: Axes, part: pd.DataFrame) -> None:
     """Draw mean, spread and worst case of each search, with its time."""
     found = part[part["measure"] == "ndcg@10"].set_index("search")
     seconds = part[part["measure"] == "cpu_seconds"].set_index("search")["mean"]
-    places = range(len(found))
+    places = list(range(len(found)))
     axes.errorbar(
         found["mean"], places, xerr=found["std"].fillna(0.0), fmt="o", color=BLUE, ecolor=MUTED
     )
-    axes.plot(found["worst"], places, "|", color=ORANGE, markersize=9, label="worst")
-    axes.set_yticks(places, [f"{name} ({seconds[name]:.2g} s)" for name in found.index])
+    axes.plot(found["worst"], places, "|", color=ORANGE, markersize=9)
+    axes.set_yticks(places, [f"{name} ({seconds[name]:.2f} s)" for name in found.index])
     axes.invert_yaxis()
-    axes.set_xlim(right=1.02)
+    left = min(0.98, float(found["worst"].drop("design", errors="ignore").min())) - 0.01
+    axes.set_xlim(left, 1.005)
+    # A design that nothing guided may be far worse than all searches, which would hide them.
+    for place, mean in zip(places, found["mean"], strict=True):
+        if mean < left:
+            axes.text(left, place, f" ← {mean:.2f}", va="center", fontsize=8, color=BLUE)
 
 
 SEARCHES_STUDY = register(
