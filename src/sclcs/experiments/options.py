@@ -165,6 +165,10 @@ class Options:
         """The sizes that the paper has too, or all if there is none."""
         return [ratio for ratio in self.ratios if ratio in PAPER_RATIOS] or list(self.ratios)
 
+    def ratios_up_to(self, most: float) -> list[float]:
+        """Return the sizes up to one, or the smallest if there is none."""
+        return [ratio for ratio in self.ratios if ratio <= most] or [min(self.ratios)]
+
     def seeds(self, method: str = "") -> list[int]:
         """Return the seeds of the repeats of a method."""
         count = max(self.draws, self.repeats) if method == "random" else self.repeats

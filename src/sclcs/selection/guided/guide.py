@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from sclcs.selection.guided.certificate import (
 )
 from sclcs.selection.guided.designs import Designs
 from sclcs.selection.guided.objective import (
+    Objective,
     core_scores,
     make_objective,
     operator_weights,
@@ -27,7 +29,7 @@ from sclcs.selection.guided.panel import Panel, unseen_families
 from sclcs.selection.guided.search import Constraints, Found, Units, make_units, search
 from sclcs.selection.guided.weights import fit_weights
 
-__all__ = ["CAREFUL", "DISTRUST", "Guide", "Guided", "Settings"]
+__all__ = ["CAREFUL", "DISTRUST", "Guide", "Guided", "Problem", "Settings"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -118,6 +120,31 @@ class Guided:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a search is given.
+
+    Parameters
+    ----------
+    objective : Objective
+        What it minimises.
+    starts : list of arrays of int
+        Candidates to start from, one array per restart.
+    """
+
+    objective: Objective
+    starts: list[Integers]
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Designs to start from, the panel's scores on unguided ones, distrust of each task."""
+
+    starts: list[Integers]
+    scored: list[Floats]
+    distrust: Floats
+
+
 class Guide:
     """Chooses core-sets of any size with one panel.
 
@@ -137,6 +164,13 @@ class Guide:
         self.units: Units = make_units(cohort, panel.rows, constraints)
         candidates = cohort.take(panel.rows) if len(panel.rows) < len(cohort) else cohort
         self.designs = Designs(candidates, self.units, constraints, settings.windows, seed)
+        self._scattered: dict[tuple[int, int], tuple[list[Integers], list[Floats]]] = {}
+
+    def change(self, **changes: Any) -> Guide:  # noqa: ANN401
+        """Return a guide that searches in another way (settings by name) from the same designs."""
+        other = copy(self)
+        other.settings = replace(self.settings, **changes)
+        return other
 
     def choose(self, size: int, *, certified: bool = True) -> Guided:
         """Choose a core-set.
@@ -152,23 +186,43 @@ class Guide:
         -------
         Guided
         """
+        drawn = self._draw(size)
+        if drawn is None:
+            return self._plain(self.designs.draw(size, 0), [])
+        found = self.search(self._problem(drawn, None))
+        certificates: list[Certificate] = []
+        if certified:
+            certificates = self._certify(
+                drawn.scored, lambda left_out: self.search(self._problem(drawn, left_out))
+            )
+        used = [float(value) for value in drawn.distrust]
+        return Guided(self.panel.rows[found.rows], found, certificates, used)
+
+    def problem(self, size: int) -> Problem | None:
+        """Return what a search for a core-set is given; None if no score exists."""
+        drawn = self._draw(size)
+        return None if drawn is None else self._problem(drawn, None)
+
+    def _draw(self, size: int) -> _Drawn | None:
+        """Draw designs to start from; None if no score exists: nothing can be compared."""
         distrust = self._distrust()
         # Little may change on large effects, so it matters where to start: at the best designs.
         careful = bool(np.all(distrust >= CAREFUL))
         drawn, scored = self._scatter(size, MANY_DRAWS if careful else NOISE_DRAWS)
         starts = [self.designs.draw(size, number) for number in range(self.settings.restarts)]
         if not scored or not any(core_scores(self.panel, rows) is not None for rows in starts):
-            return self._plain(starts[0], [])  # no score exists: nothing can be compared
+            return None
         if careful:
             starts = drawn
-        found = self._search(starts, scored, distrust, None)
-        certificates: list[Certificate] = []
-        if certified:
-            certificates = self._certify(
-                scored, lambda left_out: self._search(starts, scored, distrust, left_out)
-            )
-        used = [float(value) for value in distrust]
-        return Guided(self.panel.rows[found.rows], found, certificates, used)
+        return _Drawn(starts, scored, distrust)
+
+    def _problem(self, drawn: _Drawn, left_out: NDArray[np.bool_] | None) -> Problem:
+        objective = make_objective(self.panel, drawn.scored, drawn.distrust, left_out)
+        starts, restarts = drawn.starts, self.settings.restarts
+        if len(starts) > restarts:
+            values = [objective.value(scores) for scores in drawn.scored]
+            starts = [starts[place] for place in np.argsort(values, kind="stable")[:restarts]]
+        return Problem(objective, starts)
 
     def _distrust(self) -> Floats:
         """Return how little a changed slope is trusted, for each task.
@@ -216,33 +270,29 @@ class Guide:
         )
 
     def _scatter(self, size: int, draws: int = NOISE_DRAWS) -> tuple[list[Integers], list[Floats]]:
-        """Draw designs and score the panel on them; those without scores are left out."""
+        """Draw designs and score the panel on them, once; those without scores are left out."""
+        key = size, draws
+        if key in self._scattered:
+            return self._scattered[key]
         designs = [self.designs.draw(size, 1000 + number) for number in range(draws)]
         pairs = [(rows, core_scores(self.panel, rows)) for rows in designs]
         found = [(rows, scores) for rows, scores in pairs if scores is not None]
-        return [rows for rows, _ in found], [scores for _, scores in found]
+        self._scattered[key] = [rows for rows, _ in found], [scores for _, scores in found]
+        return self._scattered[key]
 
-    def _search(
-        self,
-        starts: Sequence[Integers],
-        scored: Sequence[Floats],
-        distrust: Floats,
-        left_out: NDArray[np.bool_] | None,
-    ) -> Found:
+    def search(self, problem: Problem) -> Found:
+        """Swap from every start; weigh the best core-set if the settings say so."""
         settings = self.settings
-        objective = make_objective(self.panel, scored, distrust, left_out)
-        if len(starts) > settings.restarts:
-            order = np.argsort([objective.value(scores) for scores in scored], kind="stable")
-            starts = [starts[place] for place in order[: settings.restarts]]
         found = search(
             self.panel,
-            objective,
+            problem.objective,
             self.units,
-            starts,
+            problem.starts,
             min_subjects=settings.constraints.min_subjects,
             proposals=settings.proposals,
             seed=self.seed,
         )
         if not settings.weights or not np.isfinite(found.value):
             return found
-        return replace(found, **fit_weights(self.panel, objective, found.rows, seed=self.seed))
+        weighed = fit_weights(self.panel, problem.objective, found.rows, seed=self.seed)
+        return replace(found, **weighed)

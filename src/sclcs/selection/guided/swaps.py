@@ -18,7 +18,16 @@ from sclcs.selection.guided.kernel import (
     swap,
 )
 
-__all__ = ["Cells", "swap_search"]
+__all__ = [
+    "Cells",
+    "State",
+    "begin",
+    "exchange",
+    "partner_of",
+    "swap_search",
+    "unit_of",
+    "value_of",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -105,39 +114,40 @@ def swap_search(  # noqa: PLR0917
     chosen : array of int
     swaps : int
     """
-    state = _begin(similarity, classes, blocks, cells, chosen)
+    state = begin(similarity, classes, blocks, cells, chosen)
     sums, counts = state.sums.copy(), state.counts.copy()
     scores = np.empty((sums.shape[0], sums.shape[2]))
-    began = best = _value(sums, counts, goal, scores)
+    began = best = value_of(sums, counts, goal, scores)
     swaps, idle = 0, 0
     for step in range(chances.shape[0]):
         idle += 1
         if idle > patience:
             break
         place = int(chances[step, 0] * chosen.shape[0])
-        unit = _partner(cells, chosen[place], chances[step, 1])
+        unit = partner_of(cells, chosen[place], chances[step, 1])
         if state.inside[unit]:
             continue
-        leaving, entering = _unit(cells.members, chosen[place]), _unit(cells.members, unit)
+        leaving, entering = unit_of(cells.members, chosen[place]), unit_of(cells.members, unit)
         sums[:], counts[:] = state.sums, state.counts
         swap(state.pairs, leaving, entering, sums, counts)
-        value = _value(sums, counts, goal, scores)
+        value = value_of(sums, counts, goal, scores)
         if value >= best or _too_few(state.held, cells.subjects, leaving, entering, min_subjects):
             continue
         best, idle, swaps = value, 0, swaps + 1
         state.sums[:], state.counts[:] = sums, counts
-        _exchange(state, cells, place, unit)
+        exchange(state, cells, place, unit)
     return began, best, chosen, swaps
 
 
 @njit(nogil=True, cache=True)
-def _begin(
+def begin(
     similarity: NDArray[np.float32],
     classes: Integers,
     blocks: Integers,
     cells: Cells,
     chosen: Integers,
 ) -> State:
+    """Sum the pairs of the units to start from."""
     rows = _samples(cells.members, chosen)
     sums, counts, pairs = core_sums(similarity, classes, blocks, rows, np.ones(rows.shape[0]))
     held = np.zeros(cells.subjects.max() + 1, np.int64)
@@ -148,9 +158,9 @@ def _begin(
 
 
 @njit(nogil=True, cache=True)
-def _exchange(state: State, cells: Cells, place: int, unit: int) -> None:
+def exchange(state: State, cells: Cells, place: int, unit: int) -> None:
     """Put a unit in the place of a chosen one."""
-    leaving, entering = _unit(cells.members, state.chosen[place]), _unit(cells.members, unit)
+    leaving, entering = unit_of(cells.members, state.chosen[place]), unit_of(cells.members, unit)
     state.inside[state.chosen[place]], state.inside[unit] = False, True
     state.chosen[place] = unit
     _hold(state.held, cells.subjects, leaving, -1)
@@ -162,14 +172,15 @@ def _exchange(state: State, cells: Cells, place: int, unit: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _value(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float:
+def value_of(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float:
+    """Return the objective (scores are written over); infinite if a score does not exist."""
     if not scores_of(sums, counts, scores):
         return np.inf
     return misfit(scores, goal)
 
 
 @njit(nogil=True, cache=True)
-def _partner(cells: Cells, unit: int, chance: float) -> int:
+def partner_of(cells: Cells, unit: int, chance: float) -> int:
     """Return a random unit of the same cell."""
     first = cells.cell_starts[cells.cell_of[unit]]
     size = cells.cell_starts[cells.cell_of[unit] + 1] - first
@@ -178,7 +189,7 @@ def _partner(cells: Cells, unit: int, chance: float) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _unit(members: Integers, unit: int) -> Integers:
+def unit_of(members: Integers, unit: int) -> Integers:
     """Return the candidates of one unit, without a copy: there are thousands of proposals."""
     size = members.shape[1]
     while members[unit, size - 1] < 0:
