@@ -37,6 +37,7 @@ OTHER_COHORTS = {
     "guided-fresh": "guided",
     "guided-766": "guided",
     "guided-simulated": "guided",
+    "searches-fresh": "searches",
 }
 
 

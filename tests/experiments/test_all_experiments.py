@@ -16,7 +16,7 @@ FILES = {
 def test_there_are_the_papers_eleven_and_ours():
     assert list(EXPERIMENTS) == [
         "main", "labels", "density", "universal", "convergence", "dynamics", "balance",
-        "operators", "windows", "cost", "ablation", "guided",
+        "operators", "windows", "cost", "ablation", "guided", "searches", "transfer",
     ]  # fmt: skip
 
 

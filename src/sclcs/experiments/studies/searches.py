@@ -231,7 +231,7 @@ SEARCHES_STUDY = register(
     Experiment(
         name="searches",
         title="Which search finds a guided core-set, and do weights help?",
-        paper="not in the paper, which has no guided core-sets",
+        paper="nothing: there are no guided core-sets",
         cells=_cells,
         measure=_measure,
         summarise=_summarise,

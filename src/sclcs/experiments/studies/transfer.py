@@ -229,7 +229,7 @@ TRANSFER = register(
     Experiment(
         name="transfer",
         title="Does a rule tuned on a simulated cohort hold on this one?",
-        paper="not in the paper, which has no guided core-sets",
+        paper="nothing: there are no guided core-sets",
         cells=_cells,
         measure=_measure,
         summarise=_summarise,
