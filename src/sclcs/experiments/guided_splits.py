@@ -44,10 +44,6 @@ class Split:
     guiding: Integers
     held_out: Integers
 
-    def facts(self) -> dict[str, Any]:
-        """Return the protocol and the number, as columns of a row of results."""
-        return {"protocol": self.protocol, "split": self.number}
-
 
 def family_splits(everything: Panel, options: Options) -> list[Split]:
     """Return the splits of a study: random halves, and the default panel if it is there.
@@ -65,8 +61,7 @@ def family_splits(everything: Panel, options: Options) -> list[Split]:
     """
     limits = {"fewest_held_out": 3, "fewest_families": 3} if options.toy else {}
     splits = [
-        random_half(everything.families, options.seed + number, **limits)
-        for number in range(options.family_splits)
+        random_half(everything.families, number, **limits) for number in options.split_numbers
     ]
     default = default_split(everything)
     enough = limits.get("fewest_held_out", FEWEST_HELD_OUT)

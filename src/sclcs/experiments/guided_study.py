@@ -21,21 +21,20 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.experiments.agreement import MEASURES
 from sclcs.experiments.guided_splits import Split, family_splits
-from sclcs.experiments.options import Options
+from sclcs.experiments.options import TOY_SEARCH, Options
 from sclcs.experiments.setup import Setup
-from sclcs.selection.guided.guide import Guide, Guided, Settings
+from sclcs.selection.guided.guide import Guide, Guided
 from sclcs.selection.guided.method import make_settings
 from sclcs.selection.guided.objective import core_scores
 from sclcs.selection.guided.panel import Panel, make_panel
 from sclcs.selection.sample_order import id_order
 
-__all__ = ["UnseenFamilies", "measure", "of_task", "settings_for"]
+__all__ = ["UnseenFamilies", "certified", "of_task"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MEMORY_GB = 1e3  # all samples are candidates: nothing may be left to chance here
-TOY_SEARCH = {"proposals": 200, "restarts": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +57,15 @@ class UnseenFamilies:
     @classmethod
     def of(cls, setup: Setup) -> UnseenFamilies:
         """Read the matrices of an experiment."""
-        store, options = setup.store(), setup.options
+        scorer, options = setup.scorer, setup.options
         ordered = setup.cohort.take(id_order(setup.cohort))
-        operators = setup.scorer.operators
         everything = make_panel(
-            ordered, options.tasks, operators, fc=store, memory_gb=MEMORY_GB, n_jobs=options.jobs
+            ordered,
+            options.tasks,
+            scorer.operators,
+            fc=scorer.source,
+            memory_gb=MEMORY_GB,
+            n_jobs=options.jobs,
         )
         return cls(ordered, everything, options)
 
@@ -90,7 +93,7 @@ class UnseenFamilies:
         if self.options.toy:
             changes = TOY_SEARCH | changes
         panel = of_task(self.everything, task).only(split.guiding)
-        return Guide(self.cohort, panel, settings_for(self.cohort, task, changes), seed)
+        return Guide(self.cohort, panel, make_settings(self.cohort, [task], **changes), seed)
 
     def rows(self, core: CoreSet) -> Integers:
         """Return the rows of a core-set."""
@@ -122,35 +125,10 @@ def certified(guide: Guide, size: int) -> tuple[Guided, dict[str, Any]]:
     return guided, row
 
 
-def settings_for(cohort: Cohort, task: str, changes: dict[str, Any]) -> Settings:
-    """Return the settings that ``select(method="guided")`` has by default, with changes."""
-    return make_settings(cohort, [task], **changes)
-
-
 def of_task(panel: Panel, name: str) -> Panel:
     """Return the panel with one of its tasks."""
     task = panel.tasks.index(name)
     return replace(panel, codes=[panel.codes[task]], full=panel.full[[task]], tasks=[name])
-
-
-def measure(held_out: Panel, rows: Integers, weights: Floats | None = None) -> dict[str, float]:
-    """Return the consistency of operators' scores on a core-set; NaN if there are none.
-
-    Parameters
-    ----------
-    held_out : Panel
-        Operators that did not guide, with one task.
-    rows : array of int
-        Candidates of the core-set.
-    weights : array, optional
-        Of each row, their mean one.
-
-    Returns
-    -------
-    dict of str to float
-    """
-    scores = core_scores(held_out, rows, weights)
-    return _agreement(held_out.full[0], None if scores is None else scores[0])
 
 
 def _agreement(full: Floats, core: Floats | None) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
-__all__ = ["PAPER_METHODS", "PAPER_RATIOS", "WHICH_CELLS", "Options"]
+__all__ = ["PAPER_METHODS", "PAPER_RATIOS", "TOY_SEARCH", "WHICH_CELLS", "Options"]
 
 #: The paper's methods, in the order of its tables.
 PAPER_METHODS = (
@@ -46,6 +46,8 @@ TOY_OPERATORS = (
     "mi_gaussian",
     "te_kernel_W-0.25_k-1",
 )
+#: How guided core-sets are searched in a toy.
+TOY_SEARCH = {"proposals": 200, "restarts": 1}
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,11 @@ class Options:
     def ratios_up_to(self, most: float) -> list[float]:
         """Return the sizes up to one, or the smallest if there is none."""
         return [ratio for ratio in self.ratios if ratio <= most] or [min(self.ratios)]
+
+    @property
+    def split_numbers(self) -> range:
+        """Numbers of the random halves of the families."""
+        return range(self.seed, self.seed + self.family_splits)
 
     def seeds(self, method: str = "") -> list[int]:
         """Return the seeds of the repeats of a method."""

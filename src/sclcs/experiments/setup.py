@@ -11,7 +11,7 @@ from typing import Any
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
-from sclcs.experiments.options import Options
+from sclcs.experiments.options import TOY_SEARCH, Options
 from sclcs.experiments.scorer import Scorer
 from sclcs.spi.fc_store import FCStore
 
@@ -118,5 +118,5 @@ class Setup:
 
         panel = resolve(self.options.spis if self.options.toy else spis)
         self.store(panel)
-        quick = {"proposals": 200, "restarts": 1} if self.options.toy else {}
+        quick = TOY_SEARCH if self.options.toy else {}
         return {"fc": str(self.fc), "panel": panel, **quick}

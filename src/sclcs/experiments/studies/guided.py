@@ -31,8 +31,7 @@ PERCENT = 100.0
 
 def _cells(setup: Setup) -> list[Cell]:
     options = setup.options
-    numbers = range(options.seed, options.seed + options.family_splits)
-    splits = [("halves", number) for number in numbers]
+    splits = [("halves", number) for number in options.split_numbers]
     if not options.toy:  # a toy has no default panel
         splits.append(("default", 0))
     return [

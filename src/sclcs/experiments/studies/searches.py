@@ -24,7 +24,6 @@ from sclcs.report.style import BLUE, MUTED, ORANGE, finish
 from sclcs.selection.guided.guide import Guide, Problem
 from sclcs.selection.guided.objective import core_scores
 from sclcs.selection.guided.search import Found
-from sclcs.selection.guided.weights import fit_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,9 +69,7 @@ def _relaxed_then_swaps(guide: Guide, problem: Problem) -> Found:
 
 
 def _weighted(guide: Guide, problem: Problem) -> Found:
-    found = guide.search(problem)
-    weighed = fit_weights(guide.panel, problem.objective, found.rows, seed=guide.seed)
-    return replace(found, **weighed)
+    return guide.change(weights=True).search(problem)
 
 
 #: Every search by name; the last two have more time.
@@ -94,7 +91,7 @@ def _cells(setup: Setup) -> list[Cell]:
     return [
         {"task": task, "split": split, "ratio": ratio, "repeat": seed, "search": search}
         for task in options.tasks
-        for split in range(options.seed, options.seed + options.family_splits)
+        for split in options.split_numbers
         for ratio in options.ratios_up_to(LARGEST)
         for seed in options.seeds()
         for search in SEARCHES

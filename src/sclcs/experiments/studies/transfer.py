@@ -58,7 +58,7 @@ def _cells(setup: Setup) -> list[Cell]:
         }
         for cohort in (SIMULATED, GIVEN)
         for task in options.tasks
-        for split in range(options.seed, options.seed + options.family_splits)
+        for split in options.split_numbers
         for ratio in options.ratios_up_to(LARGEST)
         for seed in options.seeds()
         for rule in (START, DEFAULT, *_rules(task))
