@@ -76,9 +76,9 @@ def cohort(rng):
 def quick_plan():
     """Runs predict their costs in a moment instead of some seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        from sclcs.workflow.calibration import Start
+        from sclcs.compute.calibration import Start
 
-        patch.setattr("sclcs.workflow.run.check.CALIBRATION_SECONDS", 0.01)
+        patch.setattr("sclcs.runs.check.CALIBRATION_SECONDS", 0.01)
         start = Start(1.0, 1.0, 10**8)
-        patch.setattr("sclcs.workflow.calibration._measure_start", lambda *_: start)
+        patch.setattr("sclcs.compute.calibration._measure_start", lambda *_: start)
         yield

@@ -9,12 +9,12 @@ from sclcs import Cohort, simulate_cohort
 from sclcs.cohort.regions import region_set
 from sclcs.cohort.simulation import Effects
 from sclcs.cohort.simulation.connectivity import correlation_of, population_anatomy
-from sclcs.cohort.simulation.design import apportion
 from sclcs.cohort.simulation.statistics import (
     connectivity,
     decodability,
     identification_rate,
 )
+from sclcs.cohort.simulation.subjects import apportion
 from sclcs.core.errors import InputError, UnknownNameError
 
 SMALL = {"subjects": 12, "windows": 2, "regions": 7}

@@ -9,6 +9,7 @@ import pytest
 
 from sclcs.core.errors import NotFoundError, OutputExistsError, WriteError
 from sclcs.core.files import (
+    ReadOnce,
     atomic_directory,
     refuse_existing,
     require_existing,
@@ -126,3 +127,31 @@ def test_text_is_replaced_in_one_step(tmp_path):
 def test_a_missing_input_is_named(tmp_path):
     with pytest.raises(NotFoundError, match=r"cohort folder.*nowhere"):
         require_existing(tmp_path / "nowhere", "cohort folder")
+
+
+def test_a_file_is_read_once_until_it_changes(tmp_path):
+    seen = []
+    read = ReadOnce(lambda path: (seen.append(path), path.read_text())[1])
+    file = write_text(tmp_path / "a", "one")
+    assert [read(file), read(file)] == ["one", "one"]
+    assert len(seen) == 1
+    write_text(file, "two")
+    assert read(file) == "two"
+    assert len(seen) == 2
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        read(file)
+    write_text(file, "three")
+    assert read(file) == "three"
+    read.forget(file)
+    assert read(file) == "three"
+    assert len(seen) == 5
+
+
+def test_only_so_many_files_are_remembered(tmp_path):
+    seen = []
+    read = ReadOnce(lambda path: (seen.append(path.name), path.read_text())[1], most=2)
+    files = [write_text(tmp_path / name, name) for name in "abc"]
+    for file in (*files, files[2], files[0]):
+        read(file)
+    assert seen == ["a", "b", "c", "a"]

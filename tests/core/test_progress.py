@@ -29,7 +29,7 @@ def test_plain_lines_when_not_a_terminal(capsys, monkeypatch):
 
 def test_unknown_total_counts_without_promising(capsys, monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    with progress.show_progress(), progress.task("Reading") as ticker:
+    with progress.show_progress(), progress.progress("Reading") as ticker:
         ticker.advance(5)
     assert capsys.readouterr().err.startswith("Reading: 5 (")
 
@@ -47,7 +47,7 @@ def test_an_exception_passes_through(capsys):
     with (
         pytest.raises(ZeroDivisionError),
         progress.show_progress(),
-        progress.task("Working", 2),
+        progress.progress("Working", 2),
     ):
         raise ZeroDivisionError
     assert "done" not in capsys.readouterr().err

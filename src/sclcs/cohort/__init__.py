@@ -1,1 +1,54 @@
-"""Cohorts: files in, signals (sample x region x time) and one row of facts per sample out."""
+"""Cohorts: from files to signals with one row of facts per sample.
+
+The names below are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sclcs.core.front_door import lazy_names
+
+if TYPE_CHECKING:
+    from sclcs.cohort.check import check_cohort, check_scans
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.coreset import CoreSet
+    from sclcs.cohort.describe import describe_cohort, describe_scans
+    from sclcs.cohort.problems import Problem
+    from sclcs.cohort.regions import region_set
+    from sclcs.cohort.scans import Scan, Scans
+    from sclcs.cohort.simulation import simulate_cohort
+    from sclcs.cohort.windows import Windowing
+
+__all__ = [
+    "Cohort",
+    "CoreSet",
+    "Problem",
+    "Scan",
+    "Scans",
+    "Windowing",
+    "check_cohort",
+    "check_scans",
+    "describe_cohort",
+    "describe_scans",
+    "region_set",
+    "simulate_cohort",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Cohort": "sclcs.cohort.cohort",
+        "CoreSet": "sclcs.cohort.coreset",
+        "Problem": "sclcs.cohort.problems",
+        "Scan": "sclcs.cohort.scans",
+        "Scans": "sclcs.cohort.scans",
+        "Windowing": "sclcs.cohort.windows",
+        "check_cohort": "sclcs.cohort.check",
+        "check_scans": "sclcs.cohort.check",
+        "describe_cohort": "sclcs.cohort.describe",
+        "describe_scans": "sclcs.cohort.describe",
+        "region_set": "sclcs.cohort.regions",
+        "simulate_cohort": "sclcs.cohort.simulation",
+    },
+)

@@ -1,4 +1,4 @@
-"""Writing files so that a crash, a full disk or a second run never leaves half an output."""
+"""Files that a crash, a full disk or a second run never leaves half, and that are read once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sclcs.core.errors import NotFoundError, OutputExistsError, WriteError
 
 __all__ = [
+    "ReadOnce",
     "atomic_directory",
     "explain_write_errors",
     "refuse_existing",
@@ -23,6 +25,8 @@ __all__ = [
     "write_json",
     "write_text",
 ]
+
+Value = TypeVar("Value")
 
 _OUT_OF_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -113,3 +117,48 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:
     """Write a mapping as indented JSON, in one step."""
     return write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+class ReadOnce(Generic[Value]):
+    """Reads files and keeps what was read until the file changes.
+
+    Our files are replaced in one step, so another content is another file: its number, time or
+    size differs. Whoever writes a file in this process calls :meth:`forget` as well, because
+    two writes in one tick of the clock can leave all of these as they were.
+
+    Parameters
+    ----------
+    read : callable
+        From a path to the value; called again only if the file has changed. What it returns is
+        shared by everybody and must not be changed.
+    most : int
+        How many files to remember.
+    """
+
+    def __init__(self, read: Callable[[Path], Value], most: int = 1024) -> None:
+        self._read, self._most = read, most
+        self._kept: OrderedDict[Path, tuple[tuple[int, ...] | None, Value]] = OrderedDict()
+
+    def __call__(self, path: Path) -> Value:
+        """Return what is in a file."""
+        state = _state(path)
+        kept = self._kept.get(path)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        value = self._read(path)
+        self._kept[path] = state, value
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return value
+
+    def forget(self, path: Path) -> None:
+        """Read a file again when it is asked for next."""
+        self._kept.pop(path, None)
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import IO, Protocol, TypeVar
 
-__all__ = ["Ticker", "show_progress", "task", "track"]
+__all__ = ["Ticker", "progress", "show_progress", "track"]
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ def show_progress(visible: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def task(description: str, total: int | None = None) -> Iterator[Ticker]:
+def progress(description: str, total: int | None = None) -> Iterator[Ticker]:
     """Open a piece of work whose steps are reported by ``advance``.
 
     Parameters
@@ -165,7 +165,7 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
     """
     if total is None and isinstance(items, Sized):
         total = len(items)
-    with task(description, total) as ticker:
+    with progress(description, total) as ticker:
         for item in items:
             yield item
             ticker.advance()

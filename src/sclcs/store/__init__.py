@@ -1,6 +1,6 @@
 """Zarr groups on disk: created whole or not at all, every chunk with a checksum."""
 
-from sclcs.store.chunks import chunk_checksum, chunk_path, write_chunk
+from sclcs.store.chunks import chunk_checksum, chunk_path, read_chunk, write_chunk
 from sclcs.store.zarr_group import (
     create_array,
     create_group,
@@ -16,6 +16,7 @@ __all__ = [
     "create_group",
     "open_group",
     "read_array",
+    "read_chunk",
     "rows_per_chunk",
     "write_chunk",
 ]

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.core.errors import DamagedStoreError
 from sclcs.core.files import write_bytes
 from sclcs.store.zarr_group import DIRECT_COMPRESSION_LEVEL
 
-__all__ = ["chunk_checksum", "chunk_path", "write_chunk"]
+__all__ = ["chunk_checksum", "chunk_path", "read_chunk", "write_chunk"]
 
 _CHECKSUM_BYTES = 4
 
@@ -58,6 +59,38 @@ def write_chunk(
     return f"{checksum:08x}"
 
 
+def read_chunk(path: str | os.PathLike[str], chunk_shape: Sequence[int]) -> NDArray[np.float32]:
+    """Read one whole chunk, as :func:`write_chunk` wrote it.
+
+    Parameters
+    ----------
+    path : path-like
+        From :func:`chunk_path`.
+    chunk_shape : sequence of int
+        Shape of every chunk of the array.
+
+    Returns
+    -------
+    array of float32
+        Of the shape of a chunk.
+
+    Raises
+    ------
+    DamagedStoreError
+        If the content does not agree with its checksum, or nothing is there.
+    """
+    from numcodecs.zstd import Zstd
+
+    try:
+        payload, intact = _payload(Path(path))
+        content = Zstd().decode(payload) if intact is not None else b""
+        return np.frombuffer(content, dtype="<f4").reshape(tuple(chunk_shape))
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DamagedStoreError(
+            f"The chunk {path} is gone or damaged; make it again from its source."
+        ) from error
+
+
 def chunk_checksum(path: str | os.PathLike[str]) -> str:
     """Return the checksum of a chunk's content, or why there is none: ``missing``, ``damaged``.
 
@@ -71,14 +104,19 @@ def chunk_checksum(path: str | os.PathLike[str]) -> str:
     str
         Eight hexadecimal digits if the content agrees with the checksum at its end.
     """
-    import google_crc32c
-
     try:
-        content = Path(path).read_bytes()
+        _, checksum = _payload(Path(path))
     except OSError:
         return "missing"
+    return "damaged" if checksum is None else f"{checksum:08x}"
+
+
+def _payload(path: Path) -> tuple[bytes, int | None]:
+    """Return the content of a chunk without its checksum, and the checksum; None if it is wrong."""
+    import google_crc32c
+
+    content = path.read_bytes()
     payload, stored = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
     checksum = int(google_crc32c.value(payload))
-    if checksum.to_bytes(_CHECKSUM_BYTES, "little") != stored:
-        return "damaged"
-    return f"{checksum:08x}"
+    intact = checksum.to_bytes(_CHECKSUM_BYTES, "little") == stored
+    return payload, checksum if intact else None

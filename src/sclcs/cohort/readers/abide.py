@@ -25,7 +25,7 @@ from sclcs.core.errors import (
     name_first,
 )
 from sclcs.core.optional import import_extra
-from sclcs.core.progress import task
+from sclcs.core.progress import progress
 
 __all__ = ["Pipeline", "read_abide"]
 
@@ -199,7 +199,7 @@ class _Release:
         missing = list(subjects)
         if not missing:
             return paths
-        with task("Downloading ABIDE", len(missing)) as ticker:
+        with progress("Downloading ABIDE", len(missing)) as ticker:
             for start in range(0, len(missing), _SUBJECTS_PER_FETCH):
                 batch = missing[start : start + _SUBJECTS_PER_FETCH]
                 self._download(batch, [subjects[path] for path in batch])

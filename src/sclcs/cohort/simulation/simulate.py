@@ -19,9 +19,9 @@ from sclcs.cohort.simulation.connectivity import (
     mixing_matrix,
     population_anatomy,
 )
-from sclcs.cohort.simulation.design import PAPER_GROUPS, Subject, enrol
 from sclcs.cohort.simulation.effects import Effects
 from sclcs.cohort.simulation.physics import Motion, Scanner
+from sclcs.cohort.simulation.subjects import PAPER_GROUPS, Subject, enrol
 from sclcs.cohort.simulation.truth import GroundTruth
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator

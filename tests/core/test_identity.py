@@ -1,0 +1,113 @@
+"""What a result depends on: every fact counts, and nothing else does."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sclcs.core.identity import Identity, file_digest, path_digest, text_digest
+
+FACTS = {
+    "inputs": {"cohort": "abc", "samples": ["s1", "s2"]},
+    "parameters": {"ratio": 0.1, "task": "subject", "strata": None},
+    "versions": {"guided": 1},
+    "seeds": {"draw": 0},
+}
+
+
+def test_the_order_of_declaration_is_no_fact():
+    turned = {part: dict(reversed(facts.items())) for part, facts in reversed(FACTS.items())}
+    assert Identity("a", **FACTS).digest() == Identity("a", **turned).digest()
+
+
+@pytest.mark.parametrize("part", FACTS)
+def test_every_part_counts(part):
+    one = Identity("a", **FACTS)
+    for name in FACTS[part]:
+        other = Identity("a", **FACTS | {part: FACTS[part] | {name: "another"}})
+        assert other.digest() != one.digest()
+        assert list(other.differences(one.to_dict())) == [name]
+        assert list(other.differences(one.to_dict(), (part,))) == [name]
+        rest = tuple(set(FACTS) - {part})
+        assert other.differences(one.to_dict(), rest) == {}
+    assert Identity("b", **FACTS).digest() != one.digest()
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+trees = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(trees, trees)
+def test_facts_that_are_told_apart_have_different_digests(one, other):
+    def of(value):
+        return Identity("a", parameters={"value": value})
+
+    same = repr(one) == repr(other)  # NaN is NaN, 1 is not 1.0, True is not 1
+    assert same <= (of(one).digest() == of(other).digest())
+    if of(one).text != of(other).text:
+        assert of(one).digest() != of(other).digest()
+    assert (of(one).differences(of(other).to_dict()) == {}) == (of(one).text == of(other).text)
+
+
+def test_what_floats_can_be_is_told_apart():
+    values = [None, 0, 0.0, False, "nan", float("nan"), float("inf"), float("-inf")]
+    assert len({Identity("a", inputs={"x": value}).digest() for value in values}) == len(values)
+
+
+def test_numpy_numbers_and_tuples_count_as_what_json_gives_back():
+    one = Identity("a", parameters={"x": np.float64(0.5), "rows": (np.int64(1), 2)})
+    assert one.to_dict()["parameters"] == {"x": 0.5, "rows": [1, 2]}
+    assert one.digest() == Identity("a", parameters={"x": 0.5, "rows": [1, 2]}).digest()
+
+
+def test_an_identity_may_be_an_input_of_another():
+    inner = Identity("matrices", versions={"pec": "1.1"})
+    outer = Identity("ranking", inputs={"of": inner})
+    changed = Identity("ranking", inputs={"of": Identity("matrices", versions={"pec": "1.2"})})
+    assert outer.digest() != changed.digest()
+
+
+def test_an_object_is_no_fact():
+    with pytest.raises(TypeError, match="texts, numbers, lists and mappings"):
+        Identity("a", inputs={"x": object()}).digest()
+
+
+def test_a_record_of_another_version_of_the_package_just_differs():
+    one = Identity("a", **FACTS)
+    assert set(one.differences({})) >= {"cohort", "ratio", "guided", "draw"}
+    assert set(one.differences({"inputs": "nonsense"})) >= {"cohort"}
+
+
+def test_digests_of_files_and_folders(tmp_path):
+    file = tmp_path / "a"
+    file.write_bytes(b"1")
+    assert path_digest(file) == file_digest(file) == text_digest("1")
+    assert path_digest(tmp_path / "nothing") is None
+    before = path_digest(tmp_path)
+    (tmp_path / ".lock").mkdir()
+    (tmp_path / ".lock" / "whole").write_text("")
+    assert path_digest(tmp_path) == before
+    (tmp_path / "b").write_bytes(b"")
+    assert path_digest(tmp_path) != before
+
+
+#: Who else makes hashes, and of what: content of signals, seeds, a script's policy.
+OTHERS = {
+    "cohort/fingerprint.py",
+    "core/seeds.py",
+    "report/html/render.py",
+    "spi/signals.py",
+}
+
+
+def test_nobody_else_makes_digests_of_facts():
+    package = Path(__file__).resolve().parents[2] / "src" / "sclcs"
+    users = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"^\s*(import|from) hashlib\b", path.read_text(), re.MULTILINE)
+    }
+    assert users == OTHERS | {"core/identity.py"}
