@@ -1,4 +1,8 @@
 import json
+import os
+import zlib
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,13 +19,14 @@ from sclcs.core.errors import (
 from sclcs.spi import compute, compute_block, versions
 from sclcs.spi.fc_layout import block_size_for
 from sclcs.spi.fc_records import OperatorEntry, read_record, write_record
+from sclcs.spi.fc_status import files_digest, matrices_identity
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import (
     add_operators,
     create_store,
     forget_operators,
     remove_leftovers,
-    write_task,
+    write_piece,
 )
 from sclcs.spi.signals import sample_seeds
 from sclcs.spi.status import OperatorOutcome, Status
@@ -29,18 +34,21 @@ from sclcs.spi.status import OperatorOutcome, Status
 OPERATORS = ["cov_EmpiricalCovariance", "prec_OAS", "pec"]
 
 
-def fill(store, cohort, tasks):
-    for task in tasks:
-        batch = np.asarray(cohort.signals[store.layout.block_rows(task.block)], np.float64)
-        seeds = sample_seeds(batch, store.seed)
-        write_task(store.layout, task, compute_block(batch, task.operators, sample_seeds=seeds))
+SEED = 3
+
+
+def fill(store, cohort, pieces):
+    for piece in pieces:
+        batch = np.asarray(cohort.signals[store.layout.block_rows(piece.block)], np.float64)
+        found = compute_block(batch, piece.operators, sample_seeds=sample_seeds(batch, SEED))
+        write_piece(store.layout, piece, found, SEED)
 
 
 @pytest.fixture
 def empty(cohort, tmp_path):
     """A store of seven samples in blocks of three, with nothing computed."""
-    store = create_store(tmp_path / "fc", cohort, cohort.fingerprint, seed=3, block_size=3)
-    add_operators(store, OPERATORS)
+    store = create_store(tmp_path / "fc", cohort, cohort.fingerprint, block_size=3)
+    add_operators(store, OPERATORS, SEED)
     return store
 
 
@@ -70,7 +78,7 @@ def test_a_store_carries_the_facts_of_its_cohort(store, cohort):
         cohort.regions,
         cohort.tr,
     )
-    assert (again.fingerprint, again.seed) == (cohort.fingerprint, 3)
+    assert again.fingerprint == cohort.fingerprint
     assert again.provenance["cohort"] == {"source": "test"}
     assert again.provenance["software"]["numpy"] == np.__version__
     assert repr(again) == "FCStore(3 operators, 7 samples, 5 regions)"
@@ -110,7 +118,7 @@ def test_what_is_not_done_is_an_error_or_nan(empty, cohort):
         empty.matrices("pec", [7])
 
 
-def test_missing_names_tasks_until_they_are_done(empty, cohort):
+def test_missing_names_pieces_until_they_are_done(empty, cohort):
     tasks = empty.missing()
     assert [(t.block, t.family, t.operators) for t in tasks[:2]] == [
         (0, "covariance", ("cov_EmpiricalCovariance", "prec_OAS")),
@@ -174,7 +182,9 @@ def test_a_changed_record_means_not_done(store):
 
 
 def test_records_survive_exactly(tmp_path):
-    entries = {"a": OperatorEntry("1.1", "0f", 0.1 + 0.2, {3: ("failed", 'why "\u2207"\n')})}
+    entries = {
+        "a": OperatorEntry("1.1", "0f", 0.1 + 0.2, {3: ("failed", 'why "\u2207"\n')}, 7, 0.1)
+    }
     write_record(tmp_path / "r.json", entries)
     assert read_record(tmp_path / "r.json") == entries
 
@@ -205,11 +215,13 @@ def outcome(matrices, status, reason):
 
 
 def test_status_tables_say_what_became_of_everything(empty):
-    task = empty.missing(["pec"])[0]
+    piece = empty.missing(["pec"])[0]
     matrices = np.zeros((3, 5, 5))
     matrices[2] = 1e300
     states = [Status.FAILED, Status.OK, Status.OK]
-    write_task(empty.layout, task, {"pec": outcome(matrices, states, ["ValueError: bad", "", ""])})
+    write_piece(
+        empty.layout, piece, {"pec": outcome(matrices, states, ["ValueError: bad", "", ""])}
+    )
     row = empty.status().loc["pec"]
     counts = row[["samples", "ok", "partial-nan", "failed", "skipped", "missing"]]
     assert counts.tolist() == [7, 1, 1, 1, 0, 4]
@@ -218,7 +230,7 @@ def test_status_tables_say_what_became_of_everything(empty):
     assert by_sample["status"].tolist() == ["failed", "ok", "partial-nan", *["missing"] * 4]
     assert by_sample.loc["s2", "reason"] == "values too large for float32"
     assert np.isnan(empty.matrices("pec", [2])).all()
-    assert len(empty.task_status()) == 9
+    assert len(empty.block_status()) == 9
 
 
 def test_status_of_an_empty_store(cohort, tmp_path):
@@ -255,3 +267,131 @@ def test_temporary_files_of_killed_writers_are_removed(store):
     store.layout.record_file("envelope", 0).with_name(".0.json.1.partial").write_bytes(b"{")
     remove_leftovers(store.layout)
     assert sorted(store.path.rglob("*")) == before
+
+
+RANDOM = "cov_MinCovDet"
+
+
+def test_only_operators_that_draw_random_numbers_have_a_seed(store, cohort):
+    add_operators(store, [RANDOM], SEED)
+    assert store.seeds == {RANDOM: SEED}
+    assert store.version("pec") == store.version(RANDOM) == "1.1"
+    assert str(store.stamp("pec")) == "1.1"
+    assert str(store.stamp(RANDOM)) == f"1.1 seed {SEED}"
+    fill(store, cohort, store.missing())
+    table = store.status()
+    assert table.loc[RANDOM, "seed"] == SEED
+    assert table["seed"].isna().sum() == len(OPERATORS)
+    assert store.to_xarray([RANDOM]).attrs["seeds"] == {RANDOM: SEED}
+    expected = compute(cohort.signals, [RANDOM], seed=SEED).to_numpy()[0].astype(np.float32)
+    np.testing.assert_array_equal(store.matrices(RANDOM), expected)
+
+
+def test_another_seed_takes_out_the_random_operators_only(store, cohort):
+    add_operators(store, [RANDOM], SEED)
+    fill(store, cohort, store.missing())
+    add_operators(store, [*OPERATORS, RANDOM], SEED)
+    assert store.missing() == []
+    add_operators(store, [*OPERATORS, RANDOM], SEED + 1)
+    assert {piece.operators for piece in store.missing()} == {(RANDOM,)}
+    assert store.seeds == {RANDOM: SEED + 1}
+    assert store.complete_operators == OPERATORS
+
+
+def as_first_version(store):
+    """Turn a store into what the first version wrote: one seed for all, no index of operators."""
+    (store.path / "operators.json").unlink()
+    group = zarr.open_group(str(store.path), mode="a")
+    group.attrs.update({"format_version": 1, "seed": SEED})
+    for name in zarr.open_group(str(store.path / "matrices"), mode="r").array_keys():
+        file = store.layout.array_folder(name) / "zarr.json"
+        facts = json.loads(file.read_text())
+        facts["attributes"].pop("seed")
+        file.write_text(json.dumps(facts))
+    for file in (store.path / "tasks").rglob("*.json"):
+        record = json.loads(file.read_text())
+        for entry in record["operators"].values():
+            del entry["seed"], entry["copied_seconds"]
+        text = json.dumps(record["operators"], sort_keys=True).encode()
+        file.write_text(json.dumps({**record, "checksum": zlib.crc32(text)}))
+    return FCStore.open(store.path)
+
+
+def test_a_store_of_the_first_version_is_read_and_continued(store, cohort):
+    add_operators(store, [RANDOM], SEED)
+    fill(store, cohort, store.missing())
+    before = {name: store.matrices(name) for name in store.operators}
+    old = as_first_version(store)
+    assert old.seeds == {RANDOM: SEED}
+    assert old.missing(check=True) == []
+    for name, values in before.items():
+        np.testing.assert_array_equal(old.matrices(name), values)
+    add_operators(old, ["cov_OAS", RANDOM], SEED)
+    assert {piece.operators for piece in old.missing()} == {("cov_OAS",)}
+    fill(old, cohort, old.missing())
+    assert old.missing(check=True) == []
+    add_operators(old, [RANDOM], SEED + 1)
+    assert {piece.operators for piece in old.missing()} == {(RANDOM,)}
+
+
+@pytest.mark.parametrize("harm", ["gone", "damaged", "of something else"])
+def test_the_index_is_a_help_not_a_need(store, harm):
+    index = store.path / "operators.json"
+    before = store.layout.stamps()
+    if harm == "gone":
+        index.unlink()
+    else:
+        index.write_text("{" if harm == "damaged" else "[]")
+    assert FCStore.open(store.path).layout.stamps() == before
+    assert store.missing(check=True) == []
+
+
+def test_what_is_read_once_is_read_again_when_it_changes(store, cohort):
+    other = FCStore.open(store.path)
+    assert other.operators == OPERATORS
+    add_operators(store, ["cov_OAS"], SEED)
+    assert "cov_OAS" in other.operators
+    assert other.missing() == store.missing() != []
+    fill(store, cohort, store.missing())
+    assert other.missing() == []
+    forget_operators(store, ["pec"])
+    with pytest.raises(UnknownNameError, match="pec is not in the FC store"):
+        other.matrices("pec")
+
+
+def test_facts_are_read_once_however_many_operators_are_read(store, monkeypatch):
+    """The first version read the file of every operator for every matrix: fault 6."""
+    seen = Counter()
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: (seen.update([path]), read(path))[1])
+    opened = FCStore.open(store.path)
+    for _ in range(3):
+        for name in opened.complete_operators:
+            opened.matrices(name)
+    inside = {path.relative_to(store.path).as_posix(): count for path, count in seen.items()}
+    chunks = {name: count for name, count in inside.items() if "/c." in name}
+    assert set(chunks.values()) == {3}
+    assert len(chunks) == 3 * 3
+    facts = {name: count for name, count in inside.items() if name.endswith(".json")}
+    assert set(facts) <= {
+        "zarr.json", "operators.json",
+        *(f"tasks/{family}/{k}.json" for family in ("covariance", "envelope") for k in range(3)),
+    }  # fmt: skip
+    assert set(facts.values()) == {1}
+
+
+def test_digests_follow_the_content(store, cohort):
+    identity = matrices_identity(store, ["pec"])
+    files = files_digest(store, ["pec"])
+    add_operators(store, ["pec_orth"], SEED)  # the same family, the same records
+    fill(store, cohort, store.missing())
+    assert matrices_identity(store, ["pec"]).digest() == identity.digest()
+    assert files_digest(store, ["pec"]) == files
+    assert matrices_identity(store, ["pec", "pec_orth"]).digest() != identity.digest()
+    chunk = store.layout.chunk_file("pec", 1)
+    os.utime(chunk, ns=(1, 1))  # touched: perhaps another content
+    assert files_digest(store, ["pec"]) != files
+    assert matrices_identity(store, ["pec"]).digest() == identity.digest()
+    chunk.unlink()
+    assert files_digest(store, ["pec"]) is None
+    assert files_digest(store, ["kendalltau"]) is None

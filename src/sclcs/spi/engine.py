@@ -61,9 +61,9 @@ def compute(
     seed : int
         Seed of the operators that draw random numbers.
     sample_keys : sequence, optional
-        Names of the samples. They label the sample axis and, with ``seed``, seed the
-        randomised operators. By default samples are numbered and seeded by their
-        content, so that the order of a batch does not matter.
+        Names of the samples, for the sample axis; by default they are numbered. Operators
+        that draw random numbers are seeded by ``seed`` and the content of a sample, never by
+        its name or place, so that an array, a store and a cohort give the same matrices.
     memory_bytes : int
         Budget of one task for its results and intermediates.
 
@@ -97,7 +97,7 @@ def compute(
     threads = _thread_count(n_jobs)
     members = family_members(identifiers)
     position = {identifier: k for k, identifier in enumerate(identifiers)}
-    seeds = _seeds(batch, identifiers, seed, sample_keys)
+    seeds = _seeds(batch, identifiers, seed)
     blocks = plan_blocks(n_samples, n_regions, len(identifiers), memory_bytes)
     prepared = [standardise(batch[block]) for block in blocks]
     values = np.empty((len(identifiers), n_samples, n_regions, n_regions))
@@ -184,14 +184,12 @@ def plan_blocks(
     return [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
 
 
-def _seeds(
-    batch: Array, identifiers: list[str], seed: int, sample_keys: Sequence[object] | None
-) -> NDArray[np.uint64]:
+def _seeds(batch: Array, identifiers: list[str], seed: int) -> NDArray[np.uint64]:
     """Return the samples' seeds, without reading their content if no operator is random."""
     facts = operator_facts()
     if all(facts[identifier].deterministic for identifier in identifiers):
         return np.zeros(len(batch), dtype=np.uint64)
-    return sample_seeds(batch, seed, sample_keys)
+    return sample_seeds(batch, seed)
 
 
 def _thread_count(n_jobs: int) -> int:

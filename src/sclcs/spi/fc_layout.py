@@ -1,21 +1,22 @@
-"""Where things are in an FC store, and which of its tasks are done."""
+"""Where things are in an FC store, and which pieces of the work on it are done."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.fc_records import FamilyTask, OperatorEntry, read_record
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.spi.fc_records import MATRICES, OperatorEntry, Piece, read_index, read_record
 from sclcs.spi.runner import family_members
-from sclcs.store import chunk_checksum, chunk_path, rows_per_chunk
+from sclcs.spi.versions import Stamp
+from sclcs.store import chunk_checksum, chunk_path, read_chunk, rows_per_chunk
 
 __all__ = ["StoreLayout", "block_size_for"]
 
-MATRICES = "matrices"
-TASKS = "tasks"
+RECORDS = "tasks"  # as the first version called them
 
 LARGEST_BLOCK = 64  # samples; larger blocks are no faster and lose more when a run is killed
 
@@ -31,7 +32,7 @@ def block_size_for(n_regions: int) -> int:
 
 @dataclass(frozen=True)
 class StoreLayout:
-    """The files of an FC store. Small: it travels to workers with every task.
+    """The files of an FC store. Small: it travels to workers with every piece.
 
     Parameters
     ----------
@@ -72,69 +73,91 @@ class StoreLayout:
         return chunk_path(self.array_folder(operator), (block, 0, 0))
 
     def record_file(self, family: str, block: int) -> Path:
-        """Return the file that says what became of a task."""
-        return self.path / TASKS / family / f"{block}.json"
+        """Return the file that says what became of a piece."""
+        return self.path / RECORDS / family / f"{block}.json"
 
-    def version_of(self, operator: str) -> str | None:
-        """Return the version of an operator's numbers here, or None if it was not asked for."""
-        try:
-            facts = json.loads((self.array_folder(operator) / "zarr.json").read_bytes())
-        except FileNotFoundError:
-            return None
-        return str(facts["attributes"]["version"])
-
-    def versions(self) -> dict[str, str]:
-        """Return the version of every operator that was asked for, in catalogue order."""
-        folders = {path.name for path in (self.path / MATRICES).iterdir()}
-        found = {name: self.version_of(name) for name in operator_facts() if name in folders}
-        return {name: version for name, version in found.items() if version is not None}
+    def stamps(self) -> dict[str, Stamp]:
+        """Return what decides the numbers of every operator that was asked for."""
+        return read_index(self.path)
 
     def entries(
-        self, family: str, block: int, versions: Mapping[str, str]
+        self, family: str, block: int, stamps: Mapping[str, Stamp]
     ) -> dict[str, OperatorEntry]:
         """Return what is done of a family on a block, by operator."""
+        found = read_record(self.record_file(family, block))
         return {
             name: entry
-            for name, entry in read_record(self.record_file(family, block)).items()
-            if entry.version == versions.get(name)
+            for name, entry in found.items()
+            if name in stamps and _belongs(entry, stamps[name])
         }
 
-    def tasks(self, operators: Iterable[str]) -> list[FamilyTask]:
-        """Return every task of some operators, done or not, by block, then by family."""
+    def read_rows(
+        self, operator: str, rows: NDArray[np.int64], done: Iterable[int]
+    ) -> NDArray[np.float32]:
+        """Read matrices of an operator.
+
+        Parameters
+        ----------
+        operator : str
+        rows : array of int
+            Which samples, in any order.
+        done : iterable of int
+            The blocks that are done; samples of others are NaN.
+
+        Returns
+        -------
+        array of float32, shape (sample, source, target)
+        """
+        found = np.full((len(rows), self.n_regions, self.n_regions), np.nan, dtype=np.float32)
+        block_of_row = rows // self.block_size
+        for block in done:
+            places = np.flatnonzero(block_of_row == block)
+            if len(places):
+                chunk = read_chunk(self.chunk_file(operator, block), self.chunk_shape)
+                found[places] = chunk[rows[places] - block * self.block_size]
+        return found
+
+    def pieces(self, operators: Iterable[str]) -> list[Piece]:
+        """Return every piece of some operators, done or not, by block, then by family."""
         members = family_members(operators)
         return [
-            FamilyTask(family, block, tuple(names))
+            Piece(family, block, tuple(names))
             for block in range(self.n_blocks)
             for family, names in members.items()
         ]
 
-    def missing(self, tasks: Iterable[FamilyTask], *, check: bool = False) -> list[FamilyTask]:
-        """Return what is still to be done of some tasks.
+    def missing(self, pieces: Iterable[Piece], *, check: bool = False) -> list[Piece]:
+        """Return what is still to be done of some pieces.
 
         Parameters
         ----------
-        tasks : iterable of FamilyTask
-            From :meth:`tasks`.
+        pieces : iterable of Piece
+            From :meth:`pieces`.
         check : bool
             Also read every chunk, and take those that are damaged or gone for missing.
 
         Returns
         -------
-        list of FamilyTask
-            With the operators that are missing; tasks that are done are left out.
+        list of Piece
+            With the operators that are missing; pieces that are done are left out.
         """
-        versions = self.versions()
+        stamps = self.stamps()
         rest = []
-        for task in tasks:
-            done = self.entries(task.family, task.block, versions)
+        for piece in pieces:
+            done = self.entries(piece.family, piece.block, stamps)
             names = [
                 name
-                for name in task.operators
-                if name not in done or (check and not self._intact(name, task.block, done[name]))
+                for name in piece.operators
+                if name not in done or (check and not self._intact(name, piece.block, done[name]))
             ]
             if names:
-                rest.append(FamilyTask(task.family, task.block, tuple(names)))
+                rest.append(Piece(piece.family, piece.block, tuple(names)))
         return rest
 
     def _intact(self, operator: str, block: int, entry: OperatorEntry) -> bool:
         return chunk_checksum(self.chunk_file(operator, block)) == entry.checksum
+
+
+def _belongs(entry: OperatorEntry, stamp: Stamp) -> bool:
+    """Say whether a record is of these numbers; those of the first version name no seed."""
+    return entry.version == stamp.version and entry.seed in {stamp.seed, None}

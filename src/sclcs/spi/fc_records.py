@@ -1,8 +1,13 @@
-"""What became of a task of an FC store: a small file that is written last.
+"""The small files of an FC store: which operators it holds, and what became of each piece of work.
 
-A task is one family of operators on one block of samples. Its record names every operator
-that is done on the block, with the checksum of its chunk; an operator that is not in the
-record is not done, whatever chunk files there are.
+The *index* names the operators that were asked for and what decides their numbers. Every array
+says the same in its own attributes; reading hundreds of those whenever a matrix is asked for is
+slow, on a network disk very slow. A store without an index (made by the first version, or
+killed while it was written) is read the long way.
+
+A *piece* is one family of operators on one block of samples. Its record is written last. It
+names every operator that is done on the block, with the checksum of its chunk; an operator that
+is not in the record is not done, whatever chunk files there are.
 """
 
 from __future__ import annotations
@@ -10,17 +15,31 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sclcs.core.files import write_text
+from sclcs.core.files import ReadOnce, write_json, write_text
+from sclcs.spi.catalogue import operator_facts
+from sclcs.spi.versions import Stamp
 
-__all__ = ["FamilyTask", "OperatorEntry", "read_record", "write_record"]
+__all__ = [
+    "MATRICES",
+    "OperatorEntry",
+    "Piece",
+    "read_index",
+    "read_record",
+    "write_index",
+    "write_record",
+]
+
+MATRICES = "matrices"
+INDEX = "operators.json"
 
 
 @dataclass(frozen=True)
-class FamilyTask:
+class Piece:
     """Some operators of one family on one block of samples.
 
     Parameters
@@ -49,19 +68,29 @@ class OperatorEntry:
     checksum : str
         Of the chunk, from :func:`sclcs.store.chunk_checksum`.
     seconds : float
-        Time in the kernel; operators of a family share theirs equally.
+        CPU time in the kernel; operators of a family share theirs equally.
     exceptions : dict of int to (str, str)
         Status and reason of the samples that are not ``ok``, by row in the block.
+    seed : int, optional
+        The user's, if the operator draws random numbers.
+    copied_seconds : float
+        The part of `seconds` that was spent before, for matrices copied from another store.
     """
 
     version: str
     checksum: str
     seconds: float
-    exceptions: Mapping[int, tuple[str, str]]
+    exceptions: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    seed: int | None = None
+    copied_seconds: float = 0.0
+
+    @property
+    def stamp(self) -> Stamp:
+        """What decided the numbers."""
+        return Stamp(self.version, self.seed)
 
 
-def read_record(path: Path) -> dict[str, OperatorEntry]:
-    """Read a record; one that is absent or damaged is empty: its work is done again."""
+def _read(path: Path) -> dict[str, OperatorEntry]:
     try:
         record = json.loads(path.read_bytes())
         if record["checksum"] != _checksum(record["operators"]):
@@ -71,20 +100,90 @@ def read_record(path: Path) -> dict[str, OperatorEntry]:
         return {}
 
 
+_records = ReadOnce(_read, most=8192)
+
+
+def read_record(path: Path) -> dict[str, OperatorEntry]:
+    """Read a record; one that is absent or damaged is empty: its work is done again."""
+    return dict(_records(path))
+
+
 def write_record(path: Path, entries: Mapping[str, OperatorEntry]) -> None:
     """Write a record in one step."""
     operators = {name: asdict(entry) for name, entry in sorted(entries.items())}
     plain = json.loads(json.dumps(operators))  # keys become text, as they will be read
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps({"checksum": _checksum(plain), "operators": plain}) + "\n")
+    _records.forget(path)
 
 
 def _checksum(operators: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(operators, sort_keys=True).encode())
 
 
-def _entry(
-    version: str, checksum: str, seconds: float, exceptions: Mapping[str, list[str]]
-) -> OperatorEntry:
+def _entry(exceptions: Mapping[str, list[str]], **facts: Any) -> OperatorEntry:  # noqa: ANN401
     samples = {int(row): (status, why) for row, (status, why) in exceptions.items()}
-    return OperatorEntry(version, checksum, seconds, samples)
+    return OperatorEntry(exceptions=samples, **facts)
+
+
+def read_index(store: Path) -> dict[str, Stamp]:
+    """Return what decides the numbers of every operator that was asked for, in catalogue order.
+
+    Parameters
+    ----------
+    store : Path
+        The store's folder.
+
+    Returns
+    -------
+    dict of str to Stamp
+        Operators that this version's catalogue does not know are passed over.
+    """
+    found = _indexes(store / INDEX)
+    if found is None:
+        found = _arrays(store / MATRICES)
+    return dict(found)
+
+
+def write_index(store: Path, stamps: Mapping[str, Stamp]) -> None:
+    """Write the index in one step; the arrays are there (or gone) already."""
+    ordered = {name: asdict(stamps[name]) for name in operator_facts() if name in stamps}
+    write_json(store / INDEX, {"operators": ordered})
+    _indexes.forget(store / INDEX)
+
+
+def _read_index(path: Path) -> dict[str, Stamp] | None:
+    """Read an index; None if there is none that can be read."""
+    try:
+        rows = json.loads(path.read_bytes())["operators"]
+        stamps = {str(name): Stamp(str(row["version"]), row["seed"]) for name, row in rows.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return {name: stamps[name] for name in operator_facts() if name in stamps}
+
+
+def _read_arrays(folder: Path) -> dict[str, Stamp]:
+    """Read the attributes of every array; the first version has one seed for the whole store."""
+    there = {path.name for path in folder.iterdir()}
+    rows = {name: _attributes(folder / name) for name in operator_facts() if name in there}
+    usual = partial(_usual_seed, _attributes(folder.parent).get("seed"))
+    return {
+        name: Stamp(str(row["version"]), row["seed"] if "seed" in row else usual(name))
+        for name, row in rows.items()
+        if "version" in row
+    }
+
+
+def _attributes(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / "zarr.json").read_bytes())["attributes"])
+    except FileNotFoundError:
+        return {}
+
+
+def _usual_seed(seed: int | None, name: str) -> int | None:
+    return None if operator_facts()[name].deterministic else seed
+
+
+_indexes = ReadOnce(_read_index, most=64)
+_arrays = ReadOnce(_read_arrays, most=64)

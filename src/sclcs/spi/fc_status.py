@@ -1,37 +1,48 @@
-"""Tables of what became of the operators of an FC store."""
+"""What is in an FC store: tables for people, digests for those who keep results made from it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
+from sclcs.core.identity import Identity, text_digest
 from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.fc_records import OperatorEntry
 from sclcs.spi.fc_store import FCStore
-from sclcs.spi.status import Status
+from sclcs.spi.status import Status, main_reason
 
-__all__ = ["MISSING", "operator_table", "sample_table", "task_table"]
+__all__ = [
+    "MISSING",
+    "block_table",
+    "files_digest",
+    "matrices_identity",
+    "operator_reason",
+    "operator_table",
+    "sample_table",
+]
 
 MISSING = "missing"  # not computed yet
 _STATES = (*(str(status) for status in Status), MISSING)
 
 
-def _entries(store: FCStore) -> Iterator[tuple[str, int, int, OperatorEntry | None]]:
+def _entries(
+    store: FCStore, operators: Iterable[str] | None = None
+) -> Iterator[tuple[str, int, int, OperatorEntry | None]]:
     """Go through operators and blocks: operator, block, samples in it, what is recorded."""
-    versions = store.layout.versions()
-    families = {operator_facts()[name].family for name in versions}
+    layout, stamps, facts = store.layout, store.layout.stamps(), operator_facts()
+    names = list(stamps) if operators is None else list(operators)
+    families = {facts[name].family for name in names}
     done = {
-        (family, block): store.layout.entries(family, block, versions)
+        (family, block): layout.entries(family, block, stamps)
         for family in families
-        for block in range(store.layout.n_blocks)
+        for block in range(layout.n_blocks)
     }
-    for name in versions:
-        for block in range(store.layout.n_blocks):
-            rows = store.layout.block_rows(block)
-            entry = done[operator_facts()[name].family, block].get(name)
-            yield name, block, rows.stop - rows.start, entry
+    sizes = [rows.stop - rows.start for rows in map(layout.block_rows, range(layout.n_blocks))]
+    for name in names:
+        for block, size in enumerate(sizes):
+            yield name, block, size, done[facts[name].family, block].get(name)
 
 
 def _counts(size: int, entry: OperatorEntry | None) -> Counter[str]:
@@ -41,17 +52,13 @@ def _counts(size: int, entry: OperatorEntry | None) -> Counter[str]:
     return counts + Counter({str(Status.OK): size - len(entry.exceptions)})
 
 
-def _main_reason(entry: OperatorEntry | None) -> str:
-    """Return the most frequent reason; that of a loss before that of a gap."""
-    if entry is None:
-        return ""
-    found = Counter(entry.exceptions.values())
-    lost = {str(Status.FAILED), str(Status.SKIPPED)}
-    _, reason = max(found, key=lambda pair: (pair[0] in lost, found[pair]), default=("", ""))
-    return reason
+def operator_reason(store: FCStore, operator: str) -> str:
+    """Return why an operator lacks values on some samples; empty if it does not."""
+    entries = [entry for _, _, _, entry in _entries(store, [operator]) if entry]
+    return main_reason(pair for entry in entries for pair in entry.exceptions.values())
 
 
-def task_table(store: FCStore) -> pd.DataFrame:
+def block_table(store: FCStore) -> pd.DataFrame:
     """Count the samples of every operator and block by what became of them.
 
     Parameters
@@ -63,8 +70,8 @@ def task_table(store: FCStore) -> pd.DataFrame:
     -------
     DataFrame
         One row per operator and block: ``spi``, ``family``, ``block``, ``samples``, ``ok``,
-        ``partial-nan``, ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in the kernel,
-        and the main ``reason``.
+        ``partial-nan``, ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in the kernel
+        (``copied_seconds`` of them before, in another store), and the main ``reason``.
     """
     rows = []
     for name, block, size, entry in _entries(store):
@@ -77,11 +84,12 @@ def task_table(store: FCStore) -> pd.DataFrame:
                 "samples": size,
                 **{state: counts[state] for state in _STATES},
                 "seconds": entry.seconds if entry else 0.0,
-                "reason": _main_reason(entry),
+                "copied_seconds": entry.copied_seconds if entry else 0.0,
+                "reason": main_reason(entry.exceptions.values()) if entry else "",
             }
         )
-    columns = ["spi", "family", "block", "samples", *_STATES, "seconds", "reason"]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["spi", "family", "block", "samples", *_STATES, "seconds", "copied_seconds"]
+    return pd.DataFrame(rows, columns=[*columns, "reason"])
 
 
 def operator_table(store: FCStore) -> pd.DataFrame:
@@ -95,15 +103,20 @@ def operator_table(store: FCStore) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per operator, indexed by ``spi``: ``family``, ``version``, ``samples``,
+        One row per operator, indexed by ``spi``: ``family``, ``version``, ``seed`` (of those
+        that draw random numbers, else missing), ``samples``,
         ``ok``, ``partial-nan``, ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in
-        the kernel, and the most frequent ``reason``.
+        the kernel (those that matrices copied from another store took there included, and in
+        ``copied_seconds`` alone), and the most frequent ``reason``.
     """
-    table = task_table(store)
+    table = block_table(store)
     groups = table.groupby("spi", sort=False)
-    found = groups[["samples", *_STATES, "seconds"]].sum()
+    found = groups[["samples", *_STATES, "seconds", "copied_seconds"]].sum()
+    stamps = store.layout.stamps()
+    seeds = {name: stamp.seed for name, stamp in stamps.items()}
     found.insert(0, "family", groups["family"].first())
-    found.insert(1, "version", pd.Series(store.layout.versions(), dtype=object))
+    found.insert(1, "version", pd.Series({n: s.version for n, s in stamps.items()}, dtype=object))
+    found.insert(2, "seed", pd.Series(seeds, dtype="Int64"))
     reasons = table[table["reason"] != ""].groupby("spi")["reason"]
     found["reason"] = reasons.agg(lambda column: column.mode().iloc[0]) if len(reasons) else ""
     found["reason"] = found["reason"].fillna("")
@@ -133,3 +146,56 @@ def sample_table(store: FCStore) -> pd.DataFrame:
             status, why = entry.exceptions.get(row, usual) if entry else usual
             rows.append((name, ids[start + row], status, why))
     return pd.DataFrame(rows, columns=["spi", "sample", "status", "reason"])
+
+
+def matrices_identity(store: FCStore, operators: Iterable[str]) -> Identity:
+    """Return what matrices are: of which samples, by which code and seed, with which content.
+
+    Parameters
+    ----------
+    store : FCStore
+    operators : iterable of str
+        Those that are not there, or not complete, count as such.
+
+    Returns
+    -------
+    Identity
+        Made of the checksums that were recorded; nothing but records is read.
+    """
+    content: dict[str, list[str | None]] = {}
+    for name, _, _, entry in _entries(store, operators):
+        content.setdefault(name, []).append(None if entry is None else entry.checksum)
+    stamps = store.layout.stamps()
+    known = {name: stamps[name] for name in content if name in stamps}
+    return Identity(
+        "matrices",
+        inputs={"cohort": store.fingerprint, "samples": store.sample_ids, "content": content},
+        versions={name: stamp.version for name, stamp in known.items()},
+        seeds={name: stamp.seed for name, stamp in known.items()},
+    )
+
+
+def files_digest(store: FCStore, operators: Iterable[str]) -> str | None:
+    """Return a digest of operators' files: what is recorded, and size and time of each.
+
+    Parameters
+    ----------
+    store : FCStore
+    operators : iterable of str
+
+    Returns
+    -------
+    str or None
+        None if an operator is not complete.
+    """
+    lines = [store.fingerprint, *store.sample_ids]
+    for name, block, _, entry in _entries(store, sorted(operators)):
+        try:
+            facts = store.layout.chunk_file(name, block).stat()
+        except OSError:
+            return None
+        if entry is None:
+            return None
+        lines += [name, str(entry.stamp), entry.checksum]
+        lines += [str(facts.st_size), str(facts.st_mtime_ns)]
+    return text_digest("\n".join(lines))

@@ -3,14 +3,15 @@
 ::
 
     FC/
-        zarr.json              kind, regions, TR, fingerprint of the cohort, seed, block size
+        zarr.json              kind, regions, TR, fingerprint of the cohort, block size
         samples.csv            one row of facts per sample
+        operators.json         the operators: version of their code, seed if they are random
         matrices/OPERATOR/     float32 (sample, source, target), one chunk per block, CRC-32C
         tasks/FAMILY/N.json    what became of the family's operators on block N
 
-A *task* (one family, one block of samples) owns its chunks whole and writes its record
-last, so a store can be filled by any number of processes, killed at any moment and
-resumed; see :func:`sclcs.workflow.compute.compute_store`.
+A *piece* of work (one family, one block of samples) owns its chunks whole and writes its
+record last, so a store can be filled by any number of processes, killed at any moment and
+resumed; see :func:`sclcs.compute.compute_store`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from sclcs.core.errors import (
 )
 from sclcs.spi.catalogue import ALIASES, operator_facts
 from sclcs.spi.fc_layout import StoreLayout
-from sclcs.spi.fc_records import FamilyTask
-from sclcs.store import open_group, read_array
+from sclcs.spi.fc_records import Piece
+from sclcs.spi.versions import Stamp
+from sclcs.store import open_group
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["FCStore"]
 
 KIND = "fc-store"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: one seed for all operators, no index of them
 SAMPLES_FILE = "samples.csv"
 RESUME = "run the same `sclcs compute` again: it computes what is missing or damaged"
 
@@ -70,10 +72,10 @@ class FCStore:
         Names along source and target.
     tr : float or None
         Repetition time.
+    n_timepoints : int or None
+        Length of a sample; None if an old store does not tell.
     fingerprint : str
         Of the cohort that the samples come from.
-    seed : int
-        Of the operators that draw random numbers.
     provenance : dict
         The cohort's provenance, and the versions of the software that made the store.
     layout : StoreLayout
@@ -87,8 +89,8 @@ class FCStore:
         self.samples = samples
         self.regions: tuple[str, ...] = tuple(facts["regions"])
         self.tr: float | None = facts["tr"]
+        self.n_timepoints: int | None = facts.get("n_timepoints") or _window_length(facts)
         self.fingerprint = str(facts["fingerprint"])
-        self.seed = int(facts["seed"])
         self.provenance: dict[str, Any] = dict(facts["provenance"])
         self.layout = StoreLayout(
             self.path.absolute(), len(samples), len(self.regions), int(facts["block_size"])
@@ -107,16 +109,12 @@ class FCStore:
             text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
             return cls(path, table_from_csv(text, attributes["columns"]), attributes)
         except (OSError, KeyError, ValueError) as error:
-            raise DamagedStoreError(
-                f"The FC store at {path} is incomplete or damaged ({error}); compute it again "
-                "in another folder."
-            ) from error
+            why = f"is incomplete or damaged ({error}); compute it again in another folder."
+            raise DamagedStoreError(f"The FC store at {path} {why}") from error
 
     def __repr__(self) -> str:
-        return (
-            f"FCStore({len(self.operators)} operators, {len(self)} samples, "
-            f"{len(self.regions)} regions)"
-        )
+        size = f"{len(self)} samples, {len(self.regions)} regions"
+        return f"FCStore({len(self.operators)} operators, {size})"
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -129,13 +127,33 @@ class FCStore:
     @property
     def operators(self) -> list[str]:
         """The operators that were asked for, complete or not, in the order of the catalogue."""
-        return list(self.layout.versions())
+        return list(self.layout.stamps())
 
     @property
     def complete_operators(self) -> list[str]:
         """The operators that are done on every sample."""
-        waiting = {name for task in self.missing() for name in task.operators}
+        waiting = {name for piece in self.missing() for name in piece.operators}
         return [name for name in self.operators if name not in waiting]
+
+    @property
+    def seeds(self) -> dict[str, int]:
+        """The seeds of the operators that draw random numbers."""
+        stamps = self.layout.stamps()
+        return {name: stamp.seed for name, stamp in stamps.items() if stamp.seed is not None}
+
+    def stamp(self, spi: str) -> Stamp:
+        """Return what decides an operator's numbers here: the version of its code, and its seed."""
+        return self.layout.stamps()[self._known(spi)]
+
+    def version(self, spi: str) -> str:
+        """Return the version of an operator's numbers in this store."""
+        return self.stamp(spi).version
+
+    def reason(self, spi: str) -> str:
+        """Return why an operator lacks values on some samples; empty if it does not."""
+        from sclcs.spi.fc_status import operator_reason
+
+        return operator_reason(self, self._known(spi))
 
     def matrices(
         self, spi: str, rows: Rows | None = None, *, allow_missing: bool = False
@@ -156,28 +174,19 @@ class FCStore:
         ndarray of float32, shape (sample, source, target)
             NaN on the diagonal and where the operator is undefined.
         """
-        import zarr
-
         operator = self._known(spi)
         wanted = np.arange(len(self)) if rows is None else self._row_numbers(rows)
         block_of_row = wanted // self.layout.block_size
-        n_regions = len(self.regions)
-        found = np.full((len(wanted), n_regions, n_regions), np.nan, dtype=np.float32)
-        there = np.isin(block_of_row, self._readable(operator, block_of_row, allow_missing))
-        if not there.any():
-            return found
-        array = zarr.open_array(str(self.layout.array_folder(operator)), mode="r")
-        distinct, place = np.unique(wanted[there], return_inverse=True)
+        done = self._readable(operator, block_of_row, allow_missing)
         try:
-            found[there] = read_array(array, (distinct, slice(None), slice(None)))[place]
+            return self.layout.read_rows(operator, wanted, done)
         except DamagedStoreError as error:
             raise DamagedStoreError(f"{operator} in {self.path} is damaged; {RESUME}.") from error
-        return found
 
     def missing(
         self, operators: Iterable[str] | None = None, *, check: bool = False
-    ) -> list[FamilyTask]:
-        """Return the tasks that are still to be done.
+    ) -> list[Piece]:
+        """Return the pieces of work that are still to be done.
 
         Parameters
         ----------
@@ -188,23 +197,23 @@ class FCStore:
 
         Returns
         -------
-        list of FamilyTask
+        list of Piece
             By block, then by family, with the operators that are missing there.
         """
         names = self.operators if operators is None else operators
-        return self.layout.missing(self.layout.tasks(names), check=check)
+        return self.layout.missing(self.layout.pieces(names), check=check)
 
-    def verify(self) -> list[FamilyTask]:
+    def verify(self) -> list[Piece]:
         """Read every chunk again; return what is damaged or gone though it was done.
 
         ``sclcs compute`` does this when it resumes, and computes those again.
         """
-        unfinished = {(name, task.block) for task in self.missing() for name in task.operators}
+        unfinished = {(name, piece.block) for piece in self.missing() for name in piece.operators}
         found = []
-        for task in self.missing(check=True):
-            damaged = [name for name in task.operators if (name, task.block) not in unfinished]
+        for piece in self.missing(check=True):
+            damaged = [name for name in piece.operators if (name, piece.block) not in unfinished]
             if damaged:
-                found.append(FamilyTask(task.family, task.block, tuple(damaged)))
+                found.append(Piece(piece.family, piece.block, tuple(damaged)))
         return found
 
     def status(self) -> pd.DataFrame:
@@ -213,11 +222,11 @@ class FCStore:
 
         return operator_table(self)
 
-    def task_status(self) -> pd.DataFrame:
-        """Return one row per operator and block; see :func:`sclcs.spi.fc_status.task_table`."""
-        from sclcs.spi.fc_status import task_table
+    def block_status(self) -> pd.DataFrame:
+        """Return one row per operator and block; see :func:`sclcs.spi.fc_status.block_table`."""
+        from sclcs.spi.fc_status import block_table
 
-        return task_table(self)
+        return block_table(self)
 
     def sample_status(self) -> pd.DataFrame:
         """Return one row per operator and sample; see :func:`sclcs.spi.fc_status.sample_table`."""
@@ -241,8 +250,8 @@ class FCStore:
         import xarray as xr
 
         names = self.complete_operators if spis is None else [self._known(spi) for spi in spis]
-        n_regions = len(self.regions)
-        values = np.empty((len(names), len(self), n_regions, n_regions), dtype=np.float32)
+        shape = (len(names), len(self), len(self.regions), len(self.regions))
+        values = np.empty(shape, dtype=np.float32)
         for place, name in enumerate(names):
             values[place] = self.matrices(name)
         return xr.DataArray(
@@ -255,12 +264,12 @@ class FCStore:
                 "target": list(self.regions),
             },
             name="fc",
-            attrs={"seed": self.seed, "fingerprint": self.fingerprint},
+            attrs={"seeds": self.seeds, "fingerprint": self.fingerprint},
         )
 
     def _known(self, spi: str) -> str:
         identifier = ALIASES.get(spi, spi)
-        if identifier not in operator_facts() or self.layout.version_of(identifier) is None:
+        if identifier not in self.layout.stamps():
             raise UnknownNameError(
                 f"{spi} is not in the FC store {self.path}; it holds "
                 f"{name_first(self.operators, 10)}. `sclcs compute --spis` adds operators."
@@ -276,9 +285,9 @@ class FCStore:
 
     def _readable(self, operator: str, blocks: NDArray[np.int64], allow_missing: bool) -> list[int]:
         """Return the blocks that are done, or say which are not; none may be gone."""
-        family, versions = operator_facts()[operator].family, self.layout.versions()
+        family, stamps = operator_facts()[operator].family, self.layout.stamps()
         wanted = np.unique(blocks).tolist()
-        done = [b for b in wanted if operator in self.layout.entries(family, b, versions)]
+        done = [b for b in wanted if operator in self.layout.entries(family, b, stamps)]
         if len(done) < len(wanted) and not allow_missing:
             raise InputError(
                 f"{operator} is computed on {len(done)} of {len(wanted)} blocks of samples in "
@@ -291,3 +300,9 @@ class FCStore:
                 f"{RESUME}."
             )
         return done
+
+
+def _window_length(facts: dict[str, Any]) -> int | None:
+    """Return the length of a window as the cohort's provenance has it, for older stores."""
+    windowing = facts["provenance"].get("cohort", {}).get("windowing") or {}
+    return windowing.get("length")

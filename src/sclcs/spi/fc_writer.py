@@ -1,9 +1,10 @@
-"""Making an FC store and writing the results of its tasks."""
+"""Making an FC store and writing what was computed for it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from importlib.metadata import version
 
 import numpy as np
@@ -15,14 +16,28 @@ from sclcs.cohort.table import column_kinds, table_to_csv
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.files import atomic_directory, explain_write_errors, write_text
 from sclcs.spi.context import Array
-from sclcs.spi.fc_layout import MATRICES, TASKS, StoreLayout, block_size_for
-from sclcs.spi.fc_records import FamilyTask, OperatorEntry, read_record, write_record
+from sclcs.spi.fc_layout import RECORDS, StoreLayout, block_size_for
+from sclcs.spi.fc_records import (
+    MATRICES,
+    OperatorEntry,
+    Piece,
+    read_record,
+    write_index,
+    write_record,
+)
 from sclcs.spi.fc_store import FORMAT_VERSION, KIND, SAMPLES_FILE, FCStore
 from sclcs.spi.status import OperatorOutcome, Status
-from sclcs.spi.versions import operator_version
+from sclcs.spi.versions import Stamp, operator_stamp
 from sclcs.store import create_array, create_group, write_chunk
 
-__all__ = ["add_operators", "create_store", "forget_operators", "remove_leftovers", "write_task"]
+__all__ = [
+    "add_operators",
+    "create_store",
+    "forget_operators",
+    "outdated_operators",
+    "remove_leftovers",
+    "write_piece",
+]
 
 _SOFTWARE = ("numpy", "scipy", "numba", "zarr")
 
@@ -32,7 +47,6 @@ def create_store(
     cohort: Cohort,
     fingerprint: str,
     *,
-    seed: int = 0,
     block_size: int | None = None,
 ) -> FCStore:
     """Make an FC store without operators.
@@ -45,8 +59,6 @@ def create_store(
         The samples: the whole cohort or a core-set of it.
     fingerprint : str
         Of the whole cohort.
-    seed : int
-        Of the operators that draw random numbers.
     block_size : int, optional
         Samples per block; by default chosen from the number of regions.
 
@@ -56,8 +68,9 @@ def create_store(
     """
     with atomic_directory(path) as folder:
         group = create_group(folder)
+        write_index(folder, {})
         group.create_group(MATRICES)
-        (folder / TASKS).mkdir()
+        (folder / RECORDS).mkdir()
         write_text(folder / SAMPLES_FILE, table_to_csv(cohort.samples))
         software = {name: version(name) for name in _SOFTWARE}
         group.attrs.update(
@@ -69,7 +82,7 @@ def create_store(
                 "columns": column_kinds(cohort.samples),
                 "regions": list(cohort.regions),
                 "tr": cohort.tr,
-                "seed": seed,
+                "n_timepoints": cohort.n_timepoints,
                 "block_size": block_size or block_size_for(cohort.n_regions),
                 "provenance": {"cohort": cohort.provenance, "software": software},
             }
@@ -77,8 +90,11 @@ def create_store(
     return FCStore.open(path)
 
 
-def add_operators(store: FCStore, operators: Iterable[str]) -> None:
+def add_operators(store: FCStore, operators: Iterable[str], seed: int = 0) -> None:
     """Make room for operators; those that are there already must have today's version.
+
+    Operators that draw random numbers and are there with another seed are taken out first:
+    no seed decides the numbers of the others, so they stay.
 
     Parameters
     ----------
@@ -86,13 +102,34 @@ def add_operators(store: FCStore, operators: Iterable[str]) -> None:
         The store.
     operators : iterable of str
         Catalogue identifiers.
+    seed : int
+        Of the operators that draw random numbers.
     """
-    versions = store.layout.versions()
-    wanted = {name: operator_version(name) for name in operators}
+    known = store.layout.stamps()
+    wanted = {name: operator_stamp(name, seed) for name in operators}
+    _refuse_other_versions(store, known, wanted)
+    forget_operators(store, outdated_operators(known, wanted))
+    known = store.layout.stamps()
+    new = {name: stamp for name, stamp in wanted.items() if name not in known}
+    for name, stamp in new.items():
+        _create_operator(store.layout, name, stamp)
+    if new:
+        with explain_write_errors(store.path):
+            write_index(store.layout.path, known | new)
+
+
+def outdated_operators(known: Mapping[str, Stamp], wanted: Mapping[str, Stamp]) -> list[str]:
+    """Return the operators whose numbers would be others today."""
+    return [name for name, stamp in wanted.items() if known.get(name, stamp) != stamp]
+
+
+def _refuse_other_versions(
+    store: FCStore, known: Mapping[str, Stamp], wanted: Mapping[str, Stamp]
+) -> None:
     other = [
-        f"{name} (there {versions[name]}, now {current})"
-        for name, current in wanted.items()
-        if versions.get(name, current) != current
+        f"{name} (there {known[name].version}, now {stamp.version})"
+        for name, stamp in wanted.items()
+        if name in known and known[name].version != stamp.version
     ]
     if other:
         raise InputError(
@@ -100,14 +137,14 @@ def add_operators(store: FCStore, operators: Iterable[str]) -> None:
             f"{name_first(other)}. Results of two versions are never mixed: compute them again "
             "with --force, or choose another folder."
         )
-    for name in wanted.keys() - versions.keys():
-        _create_operator(store.layout, name, wanted[name])
 
 
-def _create_operator(layout: StoreLayout, operator: str, current: str) -> None:
+def _create_operator(layout: StoreLayout, operator: str, stamp: Stamp) -> None:
     import zarr
 
     with explain_write_errors(layout.path):
+        # What a writer left that was killed before the index named it.
+        (layout.array_folder(operator) / "zarr.json").unlink(missing_ok=True)
         create_array(
             zarr.open_group(str(layout.path / MATRICES), mode="r+"),
             operator,
@@ -115,7 +152,7 @@ def _create_operator(layout: StoreLayout, operator: str, current: str) -> None:
             np.float32,
             chunks=layout.chunk_shape,
             dimensions=("sample", "source", "target"),
-            attributes={"version": current},
+            attributes=asdict(stamp),
             direct=True,
         )
 
@@ -134,16 +171,21 @@ def forget_operators(store: FCStore, operators: Iterable[str]) -> None:
         Catalogue identifiers; those that are not in the store are passed over.
     """
     layout = store.layout
-    known = layout.versions()
+    known = layout.stamps()
     present = [name for name in operators if name in known]
-    for task in layout.tasks(present):
-        path = layout.record_file(task.family, task.block)
-        entries = read_record(path)
-        rest = {name: entry for name, entry in entries.items() if name not in task.operators}
-        if len(rest) < len(entries):
-            write_record(path, rest)
-    for name in present:
-        (layout.array_folder(name) / "zarr.json").unlink()
+    if not present:
+        return
+    with explain_write_errors(store.path):
+        for piece in layout.pieces(present):
+            path = layout.record_file(piece.family, piece.block)
+            entries = read_record(path)
+            rest = {name: entry for name, entry in entries.items() if name not in piece.operators}
+            if len(rest) < len(entries):
+                write_record(path, rest)
+        others = {name: stamp for name, stamp in known.items() if name not in set(present)}
+        write_index(layout.path, others)
+        for name in present:
+            (layout.array_folder(name) / "zarr.json").unlink(missing_ok=True)
 
 
 def remove_leftovers(layout: StoreLayout) -> None:
@@ -152,29 +194,39 @@ def remove_leftovers(layout: StoreLayout) -> None:
         partial.unlink(missing_ok=True)
 
 
-def write_task(
-    layout: StoreLayout, task: FamilyTask, outcomes: Mapping[str, OperatorOutcome]
+def write_piece(
+    layout: StoreLayout,
+    piece: Piece,
+    outcomes: Mapping[str, OperatorOutcome],
+    seed: int = 0,
+    copied_seconds: Mapping[str, float] | None = None,
 ) -> None:
-    """Write what became of a task: its chunks, then its record.
+    """Write what became of a piece: its chunks, then its record.
 
     Parameters
     ----------
     layout : StoreLayout
         Where.
-    task : FamilyTask
+    piece : Piece
         What was done.
     outcomes : mapping of str to OperatorOutcome
-        From :func:`sclcs.spi.compute_block`, one per operator of the task.
+        From :func:`sclcs.spi.compute_block`, one per operator of the piece.
+    seed : int
+        The user's.
+    copied_seconds : mapping, optional
+        By operator: the part of its seconds that was spent before, in another store.
     """
-    path = layout.record_file(task.family, task.block)
+    path = layout.record_file(piece.family, piece.block)
     entries = read_record(path)
-    for name in task.operators:
-        entries[name] = _write_operator(layout, name, task.block, outcomes[name])
+    for name in piece.operators:
+        entry = _write_operator(layout, name, piece.block, outcomes[name], seed)
+        earlier = (copied_seconds or {}).get(name, 0.0)
+        entries[name] = replace(entry, copied_seconds=earlier)
     write_record(path, entries)
 
 
 def _write_operator(
-    layout: StoreLayout, operator: str, block: int, outcome: OperatorOutcome
+    layout: StoreLayout, operator: str, block: int, outcome: OperatorOutcome, seed: int
 ) -> OperatorEntry:
     values, too_large = _as_float32(outcome.matrices)
     exceptions = {
@@ -186,7 +238,8 @@ def _write_operator(
         exceptions.setdefault(row, (str(Status.PARTIAL), "values too large for float32"))
     file = layout.chunk_file(operator, block)
     checksum = write_chunk(file, values, layout.chunk_shape)
-    return OperatorEntry(operator_version(operator), checksum, outcome.seconds, exceptions)
+    stamp = operator_stamp(operator, seed)
+    return OperatorEntry(stamp.version, checksum, outcome.seconds, exceptions, stamp.seed)
 
 
 def _as_float32(matrices: Array) -> tuple[NDArray[np.float32], list[int]]:

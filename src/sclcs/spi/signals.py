@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -112,10 +111,8 @@ def standardise(batch: Array) -> StandardSignals:
     return StandardSignals(values=values, usable=usable[..., 0])
 
 
-def sample_seeds(
-    batch: Array, seed: int, sample_keys: Sequence[object] | None = None
-) -> NDArray[np.uint64]:
-    """Return one seed per sample that does not depend on its place in the batch.
+def sample_seeds(batch: Array, seed: int) -> NDArray[np.uint64]:
+    """Return one seed per sample, made of its content: its name and place do not matter.
 
     Parameters
     ----------
@@ -123,15 +120,10 @@ def sample_seeds(
         The signals.
     seed : int
         The user's seed.
-    sample_keys : sequence, optional
-        Names that identify the samples; by default their content does.
 
     Returns
     -------
     array of uint64, shape (sample,)
     """
-    if sample_keys is None:
-        keys: list[object] = [hashlib.sha256(sample.tobytes()).hexdigest() for sample in batch]
-    else:
-        keys = list(sample_keys)
+    keys = [hashlib.sha256(sample.tobytes()).hexdigest() for sample in batch]
     return np.array([child_seed(seed, "spi", key) for key in keys], dtype=np.uint64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from sclcs.spi.context import Array
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["OperatorOutcome", "Status", "judge_matrices", "status_table"]
+__all__ = ["OperatorOutcome", "Status", "judge_matrices", "main_reason", "status_table"]
 
 
 class Status(StrEnum):
@@ -47,6 +49,14 @@ class OperatorOutcome:
     status: list[Status]
     reason: list[str]
     seconds: float = 0.0
+
+
+def main_reason(exceptions: Iterable[tuple[str, str]]) -> str:
+    """Return the most frequent of (status, reason); that of a loss before that of a gap."""
+    found = Counter(exceptions)
+    lost = {str(Status.FAILED), str(Status.SKIPPED)}
+    _, reason = max(found, key=lambda pair: (pair[0] in lost, found[pair]), default=("", ""))
+    return reason
 
 
 def judge_matrices(matrices: Array, constant: list[list[int]]) -> tuple[list[Status], list[str]]:

@@ -8,16 +8,36 @@ change that concerns every family, such as the z-scoring, raises the engine's.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from sclcs.spi.catalogue import operator_facts
 
-__all__ = ["ENGINE_VERSION", "FAMILY_VERSIONS", "operator_version"]
+__all__ = ["ENGINE_VERSION", "FAMILY_VERSIONS", "Stamp", "operator_stamp", "operator_version"]
 
 ENGINE_VERSION = 1
 
 # Families that are not listed are at version 1.
 FAMILY_VERSIONS: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What decides an operator's numbers besides the signals.
+
+    Parameters
+    ----------
+    version : str
+        Of its code, from :func:`operator_version`.
+    seed : int, optional
+        The user's; None for operators that draw no random numbers, which no seed can change.
+    """
+
+    version: str
+    seed: int | None
+
+    def __str__(self) -> str:
+        return self.version if self.seed is None else f"{self.version} seed {self.seed}"
 
 
 def operator_version(identifier: str) -> str:
@@ -30,3 +50,15 @@ def operator_version(identifier: str) -> str:
     """
     family = operator_facts()[identifier].family
     return f"{ENGINE_VERSION}.{FAMILY_VERSIONS.get(family, 1)}"
+
+
+def operator_stamp(identifier: str, seed: int) -> Stamp:
+    """Return what decides an operator's numbers today.
+
+    Examples
+    --------
+    >>> str(operator_stamp("kendalltau", 7)), str(operator_stamp("cov_MinCovDet", 7))
+    ('1.1', '1.1 seed 7')
+    """
+    random = not operator_facts()[identifier].deterministic
+    return Stamp(operator_version(identifier), seed if random else None)

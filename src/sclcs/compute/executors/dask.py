@@ -1,0 +1,121 @@
+"""Work on a Dask cluster: any number of machines that see the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from sclcs.compute.executors import ExecutorKind
+from sclcs.core.errors import InputError, WorkerDiedError
+from sclcs.core.optional import import_extra
+
+__all__ = ["KIND", "DaskExecutor"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+SECONDS_TO_CONNECT = 30
+FEWEST_IN_FLIGHT = 64
+IN_FLIGHT_PER_THREAD = 4
+
+
+class DaskExecutor:
+    """Do the work on the workers of a Dask scheduler.
+
+    What a worker was doing when it died is done again by another one. Only a bounded number of
+    pieces is on the cluster at any moment, so that any number of them is no burden to the
+    scheduler.
+
+    Parameters
+    ----------
+    scheduler : str
+        Address, for example ``tcp://10.0.0.1:8786``.
+    """
+
+    def __init__(self, scheduler: str) -> None:
+        self._distributed = import_extra("distributed", "dask")
+        self._scheduler = scheduler
+        self._client: Any = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._client = self._distributed.Client(
+                self._scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False
+            )
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"No Dask scheduler answers at {self._scheduler} ({error}); start one with "
+                "`dask scheduler` and give its address, for example tcp://127.0.0.1:8786."
+            ) from error
+        try:
+            self._client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
+        except TimeoutError as error:
+            self._client.close()
+            raise InputError(
+                f"The Dask scheduler at {self._scheduler} has no workers; start some with "
+                f"`dask worker {self._scheduler} --nthreads 1`."
+            ) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.close()
+        if isinstance(error, self._distributed.KilledWorker):
+            raise WorkerDiedError(
+                "A piece of work outlived several Dask workers, most often because they ran out of "
+                f"memory ({error}); no finished work is lost. Give the workers more memory and "
+                "run the same command again."
+            ) from error
+        if isinstance(error, ImportError):
+            raise InputError(
+                f"The Dask workers cannot import what they need ({error}); install the same "
+                "sclcs in their environment."
+            ) from error
+
+    def prepare(self, function: Callable[[], None]) -> None:
+        """Compile on one worker of each machine; the others find the kernels on its disk."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        one_per_host = {facts["host"]: address for address, facts in workers.items()}
+        futures = [
+            self._client.submit(function, pure=False, workers=[address], allow_other_workers=True)
+            for address in one_per_host.values()
+        ]
+        self._client.gather(futures)
+
+    def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Call a function on every item; the results come in any order."""
+        waiting = iter(items)
+        threads = sum(self._client.nthreads().values())
+        limit = max(FEWEST_IN_FLIGHT, IN_FLIGHT_PER_THREAD * threads)
+        in_flight = {self._submit(function, item) for item in islice(waiting, limit)}
+        finished = self._distributed.as_completed(in_flight, loop=self._client.loop)
+        try:
+            for future in finished:
+                in_flight.discard(future)
+                yield future.result()
+                for item in islice(waiting, 1):
+                    following = self._submit(function, item)
+                    in_flight.add(following)
+                    finished.add(following)
+        finally:
+            if in_flight:
+                self._client.cancel(list(in_flight))
+
+    def _submit(self, function: Callable[[Item], Result], item: Item) -> Any:  # noqa: ANN401
+        return self._client.submit(function, item, pure=False)
+
+
+KIND = ExecutorKind(
+    name="dask",
+    argument="the address of a Dask scheduler",
+    example="dask:tcp://10.0.0.1:8786",
+    option="scheduler",
+    start=DaskExecutor,
+    elsewhere=True,
+)

@@ -1,0 +1,151 @@
+"""Work on the processors of this machine."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from sclcs.compute.executors import ExecutorKind
+from sclcs.core.errors import InputError, WorkerDiedError
+
+__all__ = ["KIND", "LocalExecutor", "process_count"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+WAITING_PER_PROCESS = 2  # pieces handed over before they are needed
+
+
+def process_count(text: str | int) -> int:
+    """Return a number of processes; -1 means one per processor.
+
+    Parameters
+    ----------
+    text : str or int
+        As the user wrote it.
+
+    Returns
+    -------
+    int
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number == -1:
+        import joblib
+
+        return int(joblib.cpu_count())
+    if number < 1:
+        raise InputError(
+            f"The number of processes must be positive, or -1 for one per processor, got {text!s}."
+        )
+    return number
+
+
+class LocalExecutor:
+    """Do the work in this process (one job) or in several.
+
+    The processes are the only level of parallelism: BLAS and numba use one thread in each.
+
+    Parameters
+    ----------
+    jobs : int
+        Number of processes; -1 for one per processor.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = process_count(jobs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+    def prepare(self, function: Callable[[], None]) -> None:
+        """Let one process compile and fill the cache on disk; then all of them read it."""
+        for _ in self.run(_call, [function]):
+            pass
+
+    def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Call a function on every item; the results come in any order."""
+        if self._jobs == 1:
+            yield from map(function, items)
+            return
+        import joblib
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        with _workers_ignore_ctrl_c():
+            results = self._pool(joblib.delayed(_undisturbed)(function, item) for item in items)
+        try:
+            yield from results
+        except TerminatedWorkerError as error:
+            raise WorkerDiedError(
+                "A worker process was killed, most often because memory ran out; no finished "
+                "work is lost. Run the same command again, with fewer --jobs if it happens again."
+            ) from error
+        finally:
+            results.close()  # after an interruption this ends the workers
+
+    @cached_property
+    def _pool(self) -> Any:  # noqa: ANN401 (joblib has no types)
+        import joblib
+
+        with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+            return joblib.Parallel(
+                n_jobs=self._jobs,
+                return_as="generator_unordered",
+                batch_size=1,
+                pre_dispatch=WAITING_PER_PROCESS * self._jobs,
+            )
+
+
+@contextmanager
+def _workers_ignore_ctrl_c() -> Iterator[None]:
+    """Start processes that never see Ctrl-C, else each of them would show a traceback.
+
+    They inherit what is blocked here. The trackers of shared memory undo that when they start,
+    so they are started first.
+    """
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+    resource_tracker.ensure_running()
+    loky_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _call(function: Callable[[], None]) -> None:
+    function()
+
+
+def _undisturbed(function: Callable[[Item], Result], item: Item) -> Result:
+    # Ctrl-C reaches every process of a terminal; the parent alone decides what happens then.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return function(item)
+
+
+KIND = ExecutorKind(
+    name="local",
+    argument="the number of processes (-1 for one per processor)",
+    example="local:4",
+    option="jobs",
+    start=lambda argument: LocalExecutor(process_count(argument)),
+    check=process_count,
+    processes=process_count,
+)

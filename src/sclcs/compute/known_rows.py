@@ -1,0 +1,116 @@
+"""Matrices that another store of the same cohort holds already: copied, not computed again.
+
+A run computes an operator on the core-set first and perhaps on everybody later, or the other way
+round. Seeds and kernels know nothing of the block a sample is in, so its matrix is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.core.errors import DamagedStoreError
+from sclcs.spi.fc_layout import StoreLayout
+from sclcs.spi.fc_records import OperatorEntry, Piece
+from sclcs.spi.fc_store import FCStore
+from sclcs.spi.status import OperatorOutcome, Status
+from sclcs.spi.versions import operator_stamp
+
+__all__ = ["KnownRows", "known_rows", "read_known"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Where samples are in another store.
+
+    Parameters
+    ----------
+    layout : StoreLayout
+        Of the other store.
+    rows : array of int
+        Row there of every sample; -1 for samples that are not there.
+    """
+
+    layout: StoreLayout
+    rows: Integers
+
+    def of_block(self, rows: slice) -> KnownRows:
+        """Return the same for some samples."""
+        return KnownRows(self.layout, self.rows[rows])
+
+
+def known_rows(store: FCStore, sample_ids: Sequence[str], fingerprint: str) -> KnownRows | None:
+    """Return where samples are in a store; None if it is of another cohort or has none of them."""
+    if store.fingerprint != fingerprint:
+        return None
+    rows = store.samples.index.get_indexer(pd.Index(list(sample_ids))).astype(np.int64)
+    return KnownRows(store.layout, rows) if (rows >= 0).any() else None
+
+
+def read_known(known: KnownRows, piece: Piece, seed: int) -> dict[str, OperatorOutcome]:
+    """Read what another store holds of a piece.
+
+    Parameters
+    ----------
+    known : KnownRows
+        For the samples of the piece's block.
+    piece : Piece
+    seed : int
+        The user's.
+
+    Returns
+    -------
+    dict of str to OperatorOutcome
+        By operator, on the samples that are there, in order; the seconds are what these took
+        there. Operators that were not computed on all of them, or by other code or with another
+        seed, or that are damaged, are left out.
+    """
+    rows = known.rows[known.rows >= 0]
+    if not len(rows):
+        return {}
+    stamps = known.layout.stamps()
+    blocks, counts = np.unique(rows // known.layout.block_size, return_counts=True)
+    records = {b: known.layout.entries(piece.family, b, stamps) for b in blocks.tolist()}
+    weights = {
+        block: count / _length(known.layout.block_rows(block))
+        for block, count in zip(blocks.tolist(), counts.tolist(), strict=True)
+    }
+    found = {}
+    for name in piece.operators:
+        entries = {block: record[name] for block, record in records.items() if name in record}
+        if stamps.get(name) == operator_stamp(name, seed) and len(entries) == len(records):
+            outcome = _read(known.layout, name, rows, entries, weights)
+            if outcome is not None:
+                found[name] = outcome
+    return found
+
+
+def _length(rows: slice) -> int:
+    return int(rows.stop - rows.start)
+
+
+def _read(
+    layout: StoreLayout,
+    operator: str,
+    rows: Integers,
+    entries: Mapping[int, OperatorEntry],
+    weights: Mapping[int, float],
+) -> OperatorOutcome | None:
+    """Read an operator on some rows; None if a chunk is damaged."""
+    try:
+        matrices = layout.read_rows(operator, rows, entries).astype(np.float64)
+    except DamagedStoreError:
+        return None
+    states = []
+    for row in rows.tolist():
+        block, place = divmod(row, layout.block_size)
+        states.append(entries[block].exceptions.get(place, (str(Status.OK), "")))
+    seconds = sum(entry.seconds * weights[block] for block, entry in entries.items())
+    status = [Status(state) for state, _ in states]
+    return OperatorOutcome(matrices, status, [why for _, why in states], seconds)

@@ -1,1 +1,0 @@
-"""Long work on whole cohorts: plans, executors and the two-stage run."""

@@ -1,1 +1,0 @@
-"""The two-stage run: its configuration, its folder and its stages."""

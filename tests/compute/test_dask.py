@@ -1,0 +1,145 @@
+"""A real Dask scheduler and worker processes on this machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from store_content import OPERATORS, content
+
+from sclcs.compute import choose_executor, fill_store, open_computation
+from sclcs.compute.executors import dask as dask_executor
+from sclcs.core.errors import InputError
+
+distributed = pytest.importorskip("distributed")
+
+# Workers slow each piece down, so that one can be killed while it computes.
+WORKER_PRELOAD = """
+import time
+from sclcs.spi.engine import compute_block  # the original, however often Dask loads this file
+from sclcs.compute import pieces
+
+def slow(*arguments, **options):
+    time.sleep(0.05)
+    return compute_block(*arguments, **options)
+
+pieces.compute_block = slow
+"""
+
+
+class Cluster:
+    def __init__(self, folder):
+        self.folder = folder
+        self.address_file = folder / "scheduler.json"
+        self.scheduler = self._start(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            self.address_file,
+        )
+        while not self.address_file.exists():
+            assert self.scheduler.poll() is None, "the scheduler ended"
+            time.sleep(0.05)
+        import json
+
+        self.address = json.loads(self.address_file.read_text())["address"]
+        self.workers = []
+
+    def add_worker(self):
+        preload = self.folder / "slow_tasks.py"
+        preload.write_text(WORKER_PRELOAD)
+        number = len(self.workers)
+        worker = self._start(
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+            "--name",
+            str(number),
+            "--local-directory",
+            self.folder / f"w{number}",
+            "--preload",
+            preload,
+            "--memory-limit",
+            "0",
+        )
+        self.workers.append(worker)
+        return worker
+
+    def _start(self, *arguments):
+        log = (self.folder / "dask.log").open("a")
+        environment = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *map(str, arguments)],
+            stdout=log,
+            stderr=log,
+            env=environment,
+            cwd=self.folder,
+        )
+
+    def close(self):
+        for process in [*self.workers, self.scheduler]:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    found = Cluster(tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_loses_nothing_and_nothing_is_done_twice(
+    cluster, saved_cohort, undisturbed, tmp_path, monkeypatch
+):
+    victim, _ = cluster.add_worker(), cluster.add_worker()
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    out = tmp_path / "fc"
+    computation = open_computation(saved_cohort, out, OPERATORS, block_size=2)
+    reported = []
+
+    def kill_in_the_middle(report):
+        reported.append(report.piece)
+        if len(reported) == 10:
+            os.kill(victim.pid, signal.SIGKILL)
+
+    real = dask_executor.DaskExecutor.run
+
+    def watched(self, function, items):
+        for report in real(self, function, items):
+            kill_in_the_middle(report)
+            yield report
+
+    monkeypatch.setattr(dask_executor.DaskExecutor, "run", watched)
+    who = choose_executor(f"dask:{cluster.address}")
+    done = fill_store(computation, who)
+    assert victim.poll() is not None or victim.wait(10) is not None
+    assert done.pieces == len(reported) == len(set(reported)) == 64
+    assert fill_store(computation, who).pieces == 0
+    assert content(out) == content(undisturbed.path)
+
+
+def test_a_scheduler_that_is_not_there_is_a_clear_error(saved_cohort, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_executor, "SECONDS_TO_CONNECT", 0.5)
+    computation = open_computation(saved_cohort, tmp_path / "fc", "pec")
+    with pytest.raises(InputError, match="No Dask scheduler answers at tcp://127"):
+        fill_store(computation, choose_executor(scheduler="tcp://127.0.0.1:9"))
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers_is_a_clear_error(cluster, saved_cohort, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_executor, "SECONDS_TO_CONNECT", 5)
+    computation = open_computation(saved_cohort, tmp_path / "fc", "pec")
+    with pytest.raises(InputError, match="has no workers; start some"):
+        fill_store(computation, choose_executor(scheduler=cluster.address))
