@@ -1,7 +1,7 @@
 import pytest
 from small_fc import make_cohort, make_fc
 
-from sclcs.benchmark.fc_source import ArraySource
+from sclcs.benchmark.sources import ArraySource
 
 
 @pytest.fixture

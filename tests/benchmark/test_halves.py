@@ -2,12 +2,15 @@ import numpy as np
 import pytest
 from small_fc import make_cohort, make_fc
 
-from sclcs.benchmark import ArraySource, rank, score_reliability, split_half_ceiling
+from sclcs.benchmark import (
+    CRITERIA,
+    ArraySource,
+    make_question,
+    rank,
+    score_reliability,
+    split_half_ceiling,
+)
 from sclcs.benchmark.consistency import consistency
-from sclcs.benchmark.design import make_design
-from sclcs.benchmark.draws import half_draws
-from sclcs.benchmark.scores import SCORES
-from sclcs.benchmark.tasks import SubjectTask
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
 
@@ -23,15 +26,19 @@ def many(rng):
     return ArraySource(make_fc(cohort, 7, rng, effect=1.5), NAMES, cohort)
 
 
-@pytest.mark.parametrize("score", SCORES)
+ON_SUBJECTS = [name for name, c in CRITERIA.items() if "subject" in c.kinds]
+
+
+@pytest.mark.parametrize("score", ON_SUBJECTS)
 def test_a_half_scores_like_the_core_set_of_its_samples(many, score):
-    design = make_design(many.samples, SubjectTask())
-    draws = half_draws(design, 1, seed=0)
+    question = make_question(many.samples, "subject")
+    design = question.pairs
+    draws = question.halves(1, seed=0)
     halves = []
     for draw in draws:
         members = design.rows[draw[design.subjects] == 1]
         core = CoreSet([many.sample_ids[row] for row in members])
-        halves.append(rank(many, coreset=core, score=score))
+        halves.append(rank(many, coreset=core, score=score, bootstrap=0, permutations=0))
     expected = consistency(*halves, k=[3])
     found = split_half_ceiling(many, score=score, splits=1, k=[3])
     for name in ("ndcg@3", "kendall", "overlap@3"):
@@ -48,7 +55,7 @@ def test_ceiling_is_high_for_clear_operators_and_low_for_noise(many, rng):
 
 def test_reliability_lists_every_score(many):
     table = score_reliability(many, "subject", splits=8, k=3)
-    assert table["score"].tolist() == list(SCORES)
+    assert table["score"].tolist() == ON_SUBJECTS
     by_name = table.set_index("score")
     assert by_name.loc["cohen_d", "spearman"] > 0.8
     assert by_name.loc["cohen_d", "pearson"] > by_name.loc["ratio", "pearson"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs.benchmark.fc_source import FCSource
+from sclcs.benchmark.sources import FCSource
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.table import class_columns, label_column

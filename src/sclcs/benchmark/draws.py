@@ -1,64 +1,87 @@
-"""Draws of subjects: how often each one counts, as a table (draw, subject)."""
+"""Redrawing subjects: how often each one counts, as a table (draw, subject)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.benchmark.design import PairDesign
 from sclcs.core.seeds import generator
 
-__all__ = ["bootstrap_draws", "half_draws"]
+__all__ = ["bootstrap_draws", "half_draws", "pool_small_strata"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+FEWEST = 5  # subjects of a stratum; redrawing fewer hardly varies
 
 
-def bootstrap_draws(design: PairDesign, n_draws: int, seed: int = 0) -> Floats:
-    """Draw subjects with replacement, as many as there are.
+def bootstrap_draws(strata: Integers, n_draws: int, seed: int = 0) -> Floats:
+    """Draw subjects with replacement, as many of every stratum as there are.
 
     Parameters
     ----------
-    design : PairDesign
+    strata : array of int, shape (subject,)
+        Class and site of each subject as one code. What the cohort's design fixed stays fixed.
     n_draws : int
     seed : int
 
     Returns
     -------
     array, shape (n_draws, subject)
-        How often each subject was drawn. Samples of a subject are drawn together, because
-        they are not independent.
+        How often each subject was drawn.
     """
-    n_subjects = design.n_subjects
-    random = generator(seed, "bootstrap", n_subjects)
-    equal = np.full(n_subjects, 1.0 / n_subjects)
-    return random.multinomial(n_subjects, equal, size=n_draws).astype(np.float64)
+    random = generator(seed, "bootstrap", len(strata))
+    draws = np.zeros((n_draws, len(strata)))
+    for stratum in np.unique(strata):
+        members = np.flatnonzero(strata == stratum)
+        equal = np.full(len(members), 1.0 / len(members))
+        draws[:, members] = random.multinomial(len(members), equal, size=n_draws)
+    return draws
 
 
-def half_draws(design: PairDesign, n_splits: int, seed: int = 0) -> Floats:
-    """Split the subjects into random halves, the same share of every class in both.
+def half_draws(strata: Integers, n_splits: int, seed: int = 0) -> Floats:
+    """Split the subjects into random halves, the same share of every stratum in both.
 
     Parameters
     ----------
-    design : PairDesign
+    strata : array of int, shape (subject,)
     n_splits : int
     seed : int
 
     Returns
     -------
     array, shape (2 * n_splits, subject)
-        Ones and zeros; rows 2i and 2i + 1 are the two halves of split i. For
-        fingerprinting, where every subject is a class, the split is plain.
+        Ones and zeros; rows 2i and 2i + 1 are the two halves of split i.
     """
-    firsts = np.flatnonzero(np.r_[True, np.diff(design.subjects) != 0])
-    classes = design.classes[firsts]
-    if len(np.unique(classes)) == design.n_subjects:
-        classes = np.zeros_like(classes)
-    draws = np.zeros((2 * n_splits, design.n_subjects))
+    draws = np.zeros((2 * n_splits, len(strata)))
     for split in range(n_splits):
-        random = generator(seed, "halves", split)
-        keys = random.random(design.n_subjects)
-        order = np.lexsort((keys, classes))  # shuffled inside each class
-        # Dealing in turn over the classes halves each of them, give or take one subject.
+        keys = generator(seed, "halves", split).random(len(strata))
+        order = np.lexsort((keys, strata))  # shuffled inside each stratum
+        # Dealing in turn over the strata halves each of them, give or take one subject.
         draws[2 * split, order[::2]] = 1.0
         draws[2 * split + 1, order[1::2]] = 1.0
     return draws
+
+
+def pool_small_strata(classes: Integers, sites: Integers) -> Integers:
+    """Return strata of class and site; small sites of a class are one stratum.
+
+    Parameters
+    ----------
+    classes, sites : array of int, shape (subject,)
+
+    Returns
+    -------
+    array of int, shape (subject,)
+        Codes from 0 without gaps.
+
+    Examples
+    --------
+    >>> sites = np.array([0] * 6 + [1] + [0] * 2 + [1] * 5)
+    >>> pool_small_strata(np.repeat([0, 1], 7), sites).tolist()
+    [1, 1, 1, 1, 1, 1, 0, 2, 2, 3, 3, 3, 3, 3]
+    """
+    cells = classes * (sites.max() + 1) + sites
+    sizes = np.bincount(cells)
+    small = sizes[cells] < FEWEST
+    codes = np.where(small, -1, sites) + classes * (sites.max() + 2)
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)

@@ -12,22 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sclcs.benchmark.design import PairDesign
-from sclcs.benchmark.fc_source import FCSource, Matrices
-from sclcs.benchmark.pairs import OperatorPairs
-from sclcs.benchmark.scores import Score
-from sclcs.benchmark.similarity import (
-    OperatorVectors,
-    Similarity,
-    Vectorize,
-    operator_vectors,
-)
+from sclcs.benchmark.criteria import Criterion
+from sclcs.benchmark.dispersion import Scatter, scatter_of
+from sclcs.benchmark.features import Similarity, Vectorize
+from sclcs.benchmark.kernel import Kernel, make_kernel
+from sclcs.benchmark.question import Question
+from sclcs.benchmark.reliability import subject_statistics
+from sclcs.benchmark.sources import FCSource, Matrices
+from sclcs.benchmark.view import KernelView
 from sclcs.core.errors import InputError, name_first
-from sclcs.core.progress import task as progress
+from sclcs.core.progress import progress
 
-__all__ = ["Evaluation", "Measure", "Question", "evaluate"]
+__all__ = ["Evaluation", "Inquiry", "Measure", "evaluate"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 T = TypeVar("T")
 MANY_QUESTIONS = 16  # from here on, similarities of all samples pay for themselves
 
@@ -56,27 +55,43 @@ class Measure:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """A design, the scores wanted under it, and draws of subjects to repeat them under."""
+class Inquiry:
+    """A question, the criteria wanted under it, and draws and permutations to repeat them under.
 
-    design: PairDesign
-    scores: tuple[Score, ...]
+    Parameters
+    ----------
+    question : Question
+    criteria : tuple of Criterion
+    draws : array, shape (draw, subject), optional
+        1 for the subjects of a draw, 0 for the others.
+    permutations : array of int, shape (permutation, case), optional
+        Of the target; with them comes the test whether there is an effect, and for labels
+        the test of scatter.
+    """
+
+    question: Question
+    criteria: tuple[Criterion, ...]
     draws: Floats | None = None
+    permutations: Integers | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The answers to one question, one row per operator.
+    """The answers to one inquiry, one row per operator.
 
     Parameters
     ----------
     operators : list of str
     point : dict of str to array, shape (operator,)
-        Scores on all samples of the design, by name.
+        Scores on all samples of the question, by criterion.
     drawn : dict of str to array, shape (operator, draw)
         Scores under each draw of subjects.
+    statistics : dict of str to array, shape (operator, 1 + permutation)
+        By criterion, the observed one first; empty without permutations.
+    scatter : list of Scatter or None
+        For labels, with permutations.
     n_samples : array of int
-        Samples that formed pairs.
+        Samples that were used.
     status, reason : list of str
         ``ok``, ``not-finite``, ``constant`` or ``undefined``, and why.
     """
@@ -84,29 +99,33 @@ class Evaluation:
     operators: list[str]
     point: dict[str, Floats]
     drawn: dict[str, Floats]
-    n_samples: NDArray[np.int64]
+    statistics: dict[str, Floats]
+    scatter: list[Scatter | None]
+    n_samples: Integers
     status: list[str]
     reason: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Answer:
     point: dict[str, float]
     drawn: dict[str, Floats]
-    n_samples: int
-    status: str
-    reason: str
+    statistics: dict[str, Floats]
+    scatter: Scatter | None = None
+    n_samples: int = 0
+    status: str = "ok"
+    reason: str = ""
 
 
 def evaluate(
     source: FCSource,
     operators: Sequence[str],
-    questions: Sequence[Question],
+    inquiries: Sequence[Inquiry],
     measure: Measure | None = None,
     *,
     n_jobs: int = 1,
 ) -> list[Evaluation]:
-    """Score operators under several designs, from one set of vectors per operator.
+    """Score operators under several questions, from one kernel per operator.
 
     Parameters
     ----------
@@ -114,8 +133,8 @@ def evaluate(
         Where the matrices come from.
     operators : sequence of str
         Which operators.
-    questions : sequence of Question
-        Designs (tasks on core-sets), scores and draws.
+    inquiries : sequence of Inquiry
+        Questions (targets on core-sets), criteria, draws and permutations.
     measure : Measure, optional
         How matrices are compared.
     n_jobs : int
@@ -124,23 +143,23 @@ def evaluate(
     Returns
     -------
     list of Evaluation
-        One per question.
+        One per inquiry.
     """
     if n_jobs < 1:
         raise InputError(f"n_jobs must be a positive number, not {n_jobs}.")
-    if all(question.design.degenerate for question in questions):  # known before any long work
+    if all(inquiry.question.degenerate for inquiry in inquiries):  # before any long work
         blanks = [
-            _blank(question, "undefined", question.design.degenerate) for question in questions
+            _blank(inquiry, "undefined", inquiry.question.degenerate) for inquiry in inquiries
         ]
         return [_gather(list(operators), [blank] * len(operators)) for blank in blanks]
     measure = measure or Measure()
-    needed = np.unique(np.concatenate([question.design.rows for question in questions]))
+    needed = np.unique(np.concatenate([inquiry.question.rows for inquiry in inquiries]))
 
     def work(spi: str, matrices: Matrices) -> list[_Answer]:
-        vectors, status, reason = _prepare(spi, matrices, needed, source, measure)
-        if len(questions) >= MANY_QUESTIONS and status == "ok":
-            _ = vectors.similarity  # one product now serves every question
-        return [_answer(vectors, needed, question, status, reason) for question in questions]
+        kernel, status, reason = _prepare(spi, matrices, needed, source, measure)
+        if len(inquiries) >= MANY_QUESTIONS and status == "ok":
+            _ = kernel.similarity  # one product now serves every question
+        return [_answer(kernel, needed, inquiry, status, reason) for inquiry in inquiries]
 
     answers: list[list[_Answer]] = []
     with progress("ranking operators", len(operators)) as ticker:
@@ -173,13 +192,13 @@ def _each_operator(
 def _prepare(
     spi: str,
     matrices: Matrices,
-    needed: NDArray[np.int64],
+    needed: Integers,
     source: FCSource,
     measure: Measure,
-) -> tuple[OperatorVectors, str, str]:
-    """Make the vectors of the needed samples; judge the operator on all samples it has."""
-    vectors = operator_vectors(matrices, measure.vectorize, measure.similarity, needed)
-    screen = vectors.screen
+) -> tuple[Kernel, str, str]:
+    """Make the kernel of the needed samples; judge the operator on all samples it has."""
+    kernel = make_kernel(matrices, measure.vectorize, measure.similarity, needed)
+    screen = kernel.screen
     for status, bad, limit, what in (
         ("not-finite", ~screen.finite, measure.max_nonfinite, "hold values that are not finite"),
         ("constant", screen.constant, measure.max_constant, "have a constant matrix"),
@@ -187,51 +206,75 @@ def _prepare(
         if bad.mean() > limit:
             first = name_first(np.asarray(source.sample_ids, dtype=object)[bad], 3)
             reason = f"{int(bad.sum())} of {len(bad)} samples {what}: {first}"
-            return vectors, status, reason + _engine_reason(source, spi)
-    return vectors, "ok", ""
-
-
-def _engine_reason(source: FCSource, spi: str) -> str:
-    """Return what the engine said about the operator, if it said anything."""
-    table = source.status()
-    if not {"spi", "reason"} <= set(table.columns):
-        return ""
-    said = table.loc[(table["spi"] == spi), "reason"]
-    words = [str(text) for text in said if isinstance(text, str) and text]
-    return f" ({words[0]})" if words else ""
+            said = source.reason(spi)
+            return kernel, status, f"{reason} ({said})" if said else reason
+    return kernel, "ok", ""
 
 
 def _answer(
-    vectors: OperatorVectors,
-    needed: NDArray[np.int64],
-    question: Question,
-    status: str,
-    reason: str,
+    kernel: Kernel, needed: Integers, inquiry: Inquiry, status: str, reason: str
 ) -> _Answer:
+    question = inquiry.question
     if status != "ok":
-        return _blank(question, status, reason)
-    if question.design.degenerate:
-        return _blank(question, "undefined", question.design.degenerate)
-    places = np.searchsorted(needed, question.design.rows)
-    whole = len(places) == len(needed) and bool((places == np.arange(len(needed))).all())
-    pairs = OperatorPairs(vectors if whole else vectors.take(places), question.design)
-    point = {score.name: float(score.compute(pairs)[0]) for score in question.scores}
-    drawn = {score.name: np.empty(0) for score in question.scores}
-    if question.draws is not None:
-        redrawn = pairs.drawn(question.draws)
-        drawn = {score.name: score.compute(redrawn) for score in question.scores}
-    if any(np.isnan(value) for value in point.values()):
-        status = "undefined"
-        reason = "no within pair or no between pair is left, or the denominator is zero"
-    return _Answer(point, drawn, pairs.n_samples, status, reason)
+        return _blank(inquiry, status, reason)
+    if question.degenerate:
+        return _blank(inquiry, "undefined", question.degenerate)
+    view = KernelView(kernel.take(np.searchsorted(needed, question.rows)), question)
+    answer = _blank(inquiry, "ok", "")
+    answer.n_samples = view.n_samples
+    for criterion in inquiry.criteria:
+        answer.point[criterion.name] = float(criterion.compute(view)[0])
+    if inquiry.permutations is not None:
+        _test(view, inquiry, answer)
+    if inquiry.draws is not None:
+        redrawn = view.drawn(inquiry.draws)
+        for criterion in inquiry.criteria:
+            answer.drawn[criterion.name] = criterion.compute(redrawn)
+    if any(np.isnan(value) for value in answer.point.values()):
+        answer.status = "undefined"
+        answer.reason = "no within pair or no between pair is left, or the denominator is zero"
+    return answer
 
 
-def _blank(question: Question, status: str, reason: str) -> _Answer:
+def _test(view: KernelView, inquiry: Inquiry, answer: _Answer) -> None:
+    """Add the statistics of the tests under all permutations."""
+    question, permutations = inquiry.question, inquiry.permutations
+    if permutations is None:
+        return
+    common: Floats | None = None
+    for criterion in inquiry.criteria:
+        if criterion.statistics is not None:
+            found = criterion.statistics(view, permutations)
+        else:
+            common = _common_statistics(view, permutations) if common is None else common
+            found = common
+        answer.statistics[criterion.name] = found
+    if question.target.kind == "classes":
+        noise = question.model.noise(view.of_cases)
+        classes = np.asarray(question.values, dtype=np.int64)
+        answer.scatter = scatter_of(noise, classes, permutations)
+
+
+def _common_statistics(view: KernelView, permutations: Integers) -> Floats:
+    """Return the statistics of the test that all criteria of a target share."""
+    question = view.question
+    if question.target.kind == "subject":
+        return subject_statistics(view.of_pairs, question.pairs, permutations)
+    return question.model.statistics(view.of_cases, permutations)
+
+
+def _blank(inquiry: Inquiry, status: str, reason: str) -> _Answer:
     """Return the answer of an operator that has no score."""
-    n_draws = 0 if question.draws is None else len(question.draws)
-    names = [score.name for score in question.scores]
-    point = dict.fromkeys(names, float("nan"))
-    return _Answer(point, {name: np.full(n_draws, np.nan) for name in names}, 0, status, reason)
+    n_draws = 0 if inquiry.draws is None else len(inquiry.draws)
+    n_tests = 0 if inquiry.permutations is None else 1 + len(inquiry.permutations)
+    names = [criterion.name for criterion in inquiry.criteria]
+    return _Answer(
+        dict.fromkeys(names, float("nan")),
+        {name: np.full(n_draws, np.nan) for name in names},
+        {name: np.full(n_tests, np.nan) for name in names},
+        status=status,
+        reason=reason,
+    )
 
 
 def _gather(operators: list[str], answers: Sequence[_Answer]) -> Evaluation:
@@ -240,6 +283,8 @@ def _gather(operators: list[str], answers: Sequence[_Answer]) -> Evaluation:
         operators,
         {name: np.array([answer.point[name] for answer in answers]) for name in names},
         {name: np.stack([answer.drawn[name] for answer in answers]) for name in names},
+        {name: np.stack([answer.statistics[name] for answer in answers]) for name in names},
+        [answer.scatter for answer in answers],
         np.array([answer.n_samples for answer in answers], dtype=np.int64),
         [answer.status for answer in answers],
         [answer.reason for answer in answers],

@@ -10,12 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.benchmark.consistency import Gain, agreement
-from sclcs.benchmark.design import make_design
-from sclcs.benchmark.draws import half_draws
-from sclcs.benchmark.evaluate import Measure, Question, evaluate
-from sclcs.benchmark.fc_source import FCSource, as_source
-from sclcs.benchmark.scores import DEFAULT_SCORE, SCORES, find_score
-from sclcs.benchmark.tasks import Task, make_task
+from sclcs.benchmark.criteria import CRITERIA, find_criterion
+from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
+from sclcs.benchmark.pair_design import PairRules
+from sclcs.benchmark.question import make_question
+from sclcs.benchmark.sources import FCSource, as_source
+from sclcs.benchmark.targets import Target
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
@@ -30,12 +30,14 @@ Floats = NDArray[np.float64]
 
 def split_half_ceiling(
     source: Cohort | FCSource | xr.DataArray,
-    task: str | Task = "subject",
+    task: str | Target = "subject",
     spis: str | Sequence[str] | None = None,
     coreset: CoreSet | None = None,
-    score: str = DEFAULT_SCORE,
+    score: str | None = None,
     *,
     cohort: Cohort | None = None,
+    covariates: str | Sequence[str] = (),
+    rules: PairRules | None = None,
     splits: int = 50,
     k: Sequence[int] = (5, 10, 20),
     gain: Gain = "minmax",
@@ -50,8 +52,10 @@ def split_half_ceiling(
 
     Parameters
     ----------
-    source, task, spis, coreset, score, cohort, n_jobs
+    source, task, spis, coreset, score, cohort, covariates, n_jobs
         As for :func:`sclcs.benchmark.rank`.
+    rules : PairRules, optional
+        Which pairs of samples are compared.
     splits : int
         Number of random splits.
     k, gain
@@ -67,9 +71,21 @@ def split_half_ceiling(
         For every measure of :func:`sclcs.benchmark.consistency` its ``mean``, ``low`` and
         ``high`` (central 90 % of the splits).
     """
-    scores = _half_scores(
-        source, task, spis, coreset, (score,), cohort, splits, seed, measure, n_jobs
-    )[score]
+    chosen = None if score is None else (score,)
+    (scores,) = _half_scores(
+        source,
+        task,
+        spis,
+        coreset,
+        chosen,
+        cohort,
+        covariates,
+        rules,
+        splits,
+        seed,
+        measure,
+        n_jobs,
+    ).values()
     found = pd.DataFrame(
         [agreement(one, two, k, gain) for one, two in _finite_halves(scores)]
     ).drop(columns="operators")
@@ -82,12 +98,14 @@ def split_half_ceiling(
 
 def score_reliability(
     source: Cohort | FCSource | xr.DataArray,
-    task: str | Task = "subject",
+    task: str | Target = "subject",
     spis: str | Sequence[str] | None = None,
-    scores: Sequence[str] = tuple(SCORES),
+    scores: Sequence[str] | None = None,
     *,
     cohort: Cohort | None = None,
     coreset: CoreSet | None = None,
+    covariates: str | Sequence[str] = (),
+    rules: PairRules | None = None,
     splits: int = 50,
     k: int = 10,
     seed: int = 0,
@@ -98,10 +116,13 @@ def score_reliability(
 
     Parameters
     ----------
-    source, task, spis, coreset, cohort, n_jobs
+    source, task, spis, coreset, cohort, covariates, n_jobs
         As for :func:`sclcs.benchmark.rank`.
-    scores : sequence of str
-        Which scores; all share one similarity product per operator.
+    scores : sequence of str, optional
+        Which scores; by default all that can score the target. They share one kernel per
+        operator.
+    rules : PairRules, optional
+        Which pairs of samples are compared.
     splits : int
         Number of random splits of the subjects.
     k : int
@@ -118,23 +139,26 @@ def score_reliability(
         (``pearson``, ``spearman``, ``kendall``) and ``ndcg@k`` with the gains ``raw`` and
         ``minmax``, averaged over splits.
     """
+    names = tuple(CRITERIA) if scores is None else tuple(scores)
     halves = _half_scores(
-        source, task, spis, coreset, tuple(scores), cohort, splits, seed, measure, n_jobs
+        source, task, spis, coreset, names, cohort, covariates, rules, splits, seed, measure, n_jobs
     )
     rows = []
-    for name in scores:
-        found = [_reliability(one, two, k) for one, two in _finite_halves(halves[name])]
+    for name, values in halves.items():
+        found = [_reliability(one, two, k) for one, two in _finite_halves(values)]
         rows.append({"score": name, **pd.DataFrame(found).mean().to_dict()})
     return pd.DataFrame(rows)
 
 
 def _half_scores(  # noqa: PLR0917
     source: Cohort | FCSource | xr.DataArray,
-    task: str | Task,
+    task: str | Target,
     spis: str | Sequence[str] | None,
     coreset: CoreSet | None,
-    scores: tuple[str, ...],
+    scores: tuple[str, ...] | None,
     cohort: Cohort | None,
+    covariates: str | Sequence[str],
+    rules: PairRules | None,
     splits: int,
     seed: int,
     measure: Measure | None,
@@ -144,12 +168,22 @@ def _half_scores(  # noqa: PLR0917
     if splits < 1:
         raise InputError(f"splits must be at least 1, not {splits}.")
     matrices, operators = as_source(source, cohort, spis=spis, n_jobs=n_jobs, seed=seed)
-    design = make_design(matrices.samples, make_task(task), coreset)
-    if design.degenerate:
-        raise InputError(f"Halves cannot be compared: {design.degenerate}")
-    chosen = tuple(find_score(name) for name in scores)
-    question = Question(design, chosen, half_draws(design, splits, seed))
-    (evaluation,) = evaluate(matrices, operators, [question], measure, n_jobs=n_jobs)
+    question = make_question(
+        matrices.samples,
+        task,
+        coreset,
+        covariates=covariates,
+        rules=rules,
+        n_timepoints=matrices.n_timepoints,
+    )
+    if question.degenerate:
+        raise InputError(f"Halves cannot be compared: {question.degenerate}")
+    kind = question.target.kind
+    if scores is not None and len(scores) > 1:
+        scores = tuple(name for name in scores if kind in find_criterion(name).kinds)
+    chosen = tuple(find_criterion(name, question.target) for name in scores or (None,))
+    inquiry = Inquiry(question, chosen, question.halves(splits, seed))
+    (evaluation,) = evaluate(matrices, operators, [inquiry], measure, n_jobs=n_jobs)
     usable = np.array([status == "ok" for status in evaluation.status])
     if usable.sum() < 2:
         raise InputError(

@@ -1,9 +1,7 @@
-"""Sums of similarities over within and between pairs, and the scores' raw material.
+"""Mean and spread of the similarities of within and between pairs, for every draw of subjects.
 
 All sums run over *ordered* pairs (each pair twice). The weight of a pair is the product of
-the weights of its samples. When subjects are drawn with multiplicity m, a pair inside one
-subject counts m times (once per drawn copy; two copies of one subject are never compared),
-and a pair of two subjects counts the product of their multiplicities.
+the weights of its samples. A draw is a set of subjects, as ones and zeros.
 """
 
 from __future__ import annotations
@@ -13,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.benchmark.design import PairDesign
-from sclcs.benchmark.similarity import OperatorVectors
+from sclcs.benchmark.kernel import Kernel
+from sclcs.benchmark.pair_design import PairDesign
 
-__all__ = ["PairMoments", "closed_form_moments", "table_moments"]
+__all__ = ["PairMoments", "pair_moments"]
 
 Floats = NDArray[np.float64]
 POWERS = (0, 1, 2)  # counts, sums, sums of squares
@@ -25,37 +23,44 @@ NOISE = 1e-6  # a variance below is rounding error of single precision
 
 @dataclass(frozen=True)
 class PairMoments:
-    """Count, sum and sum of squares of the similarities; one value per draw of subjects.
+    """First and second moment of the similarities; one value per draw of subjects.
 
     Parameters
     ----------
-    within, between : array, shape (3, draw)
-        Count, sum and sum of squares over ordered pairs.
+    within, between : array, shape (2, draw)
+        Mean similarity and mean squared similarity; NaN where there is no pair.
+    within_weight, between_weight : array, shape (draw,)
+        How much the two kinds of pairs count in a pooled variance.
     """
 
     within: Floats
     between: Floats
+    within_weight: Floats
+    between_weight: Floats
 
     @property
     def mean_within(self) -> Floats:
         """Mean similarity of within pairs; NaN where there is none."""
-        return _ratio(self.within[1], self.within[0])
+        return np.asarray(self.within[0])
 
     @property
     def mean_between(self) -> Floats:
         """Mean similarity of between pairs; NaN where there is none."""
-        return _ratio(self.between[1], self.between[0])
+        return np.asarray(self.between[0])
 
     @property
     def pooled_deviation(self) -> Floats:
-        """Pooled standard deviation, as in Liu 2025: ddof 0, n counted over ordered pairs."""
-        scatter, freedom = 0.0, 0.0
-        for count, total, squares in (self.within, self.between):
-            variance = _ratio(squares, count) - _ratio(total, count) ** 2
-            variance = np.where(variance < NOISE, 0.0, variance)  # keeps NaN
-            scatter = scatter + (count - 1) * variance
-            freedom = freedom + (count - 1)
-        return np.sqrt(_ratio(np.asarray(scatter), np.asarray(freedom)))
+        """Standard deviation inside within and between pairs."""
+        scatter = np.zeros_like(self.within_weight)
+        weights = np.zeros_like(self.within_weight)
+        for (mean, square), weight in (
+            (self.within, self.within_weight),
+            (self.between, self.between_weight),
+        ):
+            variance = square - mean**2
+            scatter = scatter + weight * np.where(variance < NOISE, 0.0, variance)  # keeps NaN
+            weights = weights + weight
+        return np.sqrt(_ratio(scatter, weights))
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
@@ -63,196 +68,131 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     return np.where(usable, numerator / np.where(usable, denominator, 1.0), np.nan)
 
 
-def table_moments(
-    vectors: OperatorVectors, design: PairDesign, multiplicity: Floats
-) -> PairMoments:
-    """Return the sums of every draw of subjects.
+def pair_moments(kernel: Kernel, design: PairDesign, draws: Floats) -> PairMoments:
+    """Return the moments of every draw of subjects.
 
-    The similarities are summed once per pair of units; every draw is then a quadratic form
-    of its multiplicities, and all draws together are matrix products.
+    The similarities are summed once per pair of units; every draw is then a quadratic form,
+    and all draws together are matrix products.
 
     Parameters
     ----------
-    vectors : OperatorVectors
-        In the order of the design.
+    kernel : Kernel
+        Of the samples of the design, in its order.
     design : PairDesign
-    multiplicity : array, shape (draw, subject)
-        How often each subject was drawn.
+    draws : array, shape (draw, subject)
+        1 for the subjects of a draw, 0 for the others.
 
     Returns
     -------
     PairMoments
     """
-    weights = design.weights * vectors.usable
-    inside = inside_sums(vectors, design, weights)
-    by_unit = multiplicity[:, design.unit_subjects]
-    same_class = design.unit_classes[:, None] == design.unit_classes[None, :]
-    within, between = np.empty((3, len(multiplicity))), np.empty((3, len(multiplicity)))
-    for power in POWERS:
-        table = _unit_table(vectors, design, weights, power)
-        alike = _quadratic(by_unit, np.where(same_class, table, 0.0))
-        unlike = _quadratic(by_unit, np.where(same_class, 0.0, table))
-        within[power] = multiplicity @ inside.within[power] + alike
-        between[power] = multiplicity @ inside.between[power] + unlike
-    return PairMoments(within, between)
+    weights = design.weights * kernel.usable
+    tables = _unit_tables(kernel, design, weights)
+    inside = _inside_sums(kernel, design, weights)
+    if design.pooled:
+        return _pooled(tables, inside, design, draws)
+    if design.fingerprinting:
+        return _subjects_alike(tables, inside, draws)
+    return _classes_alike(tables, inside, design, draws)
 
 
-def _unit_table(
-    vectors: OperatorVectors, design: PairDesign, weights: Floats, power: int
-) -> Floats:
-    """Return the sums per pair of units; zero for units of one subject."""
+def _unit_tables(kernel: Kernel, design: PairDesign, weights: Floats) -> Floats:
+    """Return count, sum and sum of squares per pair of units; zero for units of one subject."""
     starts = design.unit_starts
-    if power == 0:
-        counts = np.add.reduceat(weights, starts)
-        table = np.outer(counts, counts)
-    else:
-        values = vectors.similarity.astype(np.float64)
-        if power == 2:
-            values *= values
-        if not np.all(weights == 1.0):
-            values *= weights[:, None]
-            values *= weights[None, :]
-        table = np.add.reduceat(np.add.reduceat(values, starts, axis=0), starts, axis=1)
-    subjects = design.unit_subjects
-    table[subjects[:, None] == subjects[None, :]] = 0.0
-    return table
+    values = kernel.similarity.astype(np.float64)
+    pair_weights = None
+    if not np.all(weights == 1.0):
+        pair_weights = weights[:, None] * weights[None, :]
+    counts = np.add.reduceat(weights, starts)
+    tables = np.empty((3, len(starts), len(starts)))
+    tables[0] = np.outer(counts, counts)
+    for power in (1, 2):
+        terms = values if power == 1 else values * values
+        terms = terms if pair_weights is None else terms * pair_weights
+        tables[power] = np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1)
+    subjects, groups = design.unit_subjects, design.groups[starts]
+    apart = (subjects[:, None] != subjects[None, :]) & (groups[:, None] == groups[None, :])
+    return np.where(apart, tables, 0.0)
 
 
-def _quadratic(by_unit: Floats, table: Floats) -> Floats:
-    """Return m' T m for every row m."""
-    if not table.any():  # fingerprinting has no within pair across subjects
-        return np.zeros(len(by_unit))
-    return np.asarray(np.einsum("ru,ru->r", by_unit @ table, by_unit))
-
-
-def _without_rounding(sums: Floats) -> Floats:
-    """Return sums that are exactly zero where there is no pair left."""
-    empty = sums[0] < 0.5 * np.finfo(np.float32).eps
-    return np.where(empty, 0.0, sums)
-
-
-@dataclass(frozen=True)
-class InsideSums:
-    """Sums over pairs inside each subject, shape (3, subject), ordered pairs.
-
-    ``within`` and ``between`` hold the pairs that are compared; ``same_class`` and
-    ``other_class`` all of them, even a sample with itself.
-    """
-
-    within: Floats
-    between: Floats
-    same_class: Floats
-    other_class: Floats
-
-
-def inside_sums(vectors: OperatorVectors, design: PairDesign, weights: Floats) -> InsideSums:
-    """Sum over the pairs inside each subject.
-
-    Parameters
-    ----------
-    vectors : OperatorVectors
-        In the order of the design.
-    design : PairDesign
-    weights : array, shape (sample,)
-        Zero for samples that are not usable.
-
-    Returns
-    -------
-    InsideSums
-    """
-    sums = np.zeros((4, 3, design.n_subjects))
+def _inside_sums(kernel: Kernel, design: PairDesign, weights: Floats) -> Floats:
+    """Sum over the compared pairs inside each subject: (between or within, power, subject)."""
+    sums = np.zeros((2, 3, design.n_subjects))
     for members in design.members_by_subject_size:
-        units = vectors.units[members]
-        similarity = np.asarray(units @ units.transpose(0, 2, 1), dtype=np.float64)
+        similarity = kernel.similarity[members[:, :, None], members[:, None, :]].astype(np.float64)
         pair_weights = weights[members][:, :, None] * weights[members][:, None, :]
         alike = design.classes[members][:, :, None] == design.classes[members][:, None, :]
-        blocks = design.blocks[members]
-        compared = blocks[:, :, None] != blocks[:, None, :]
+        compared = design.compared(members[:, :, None], members[:, None, :])
         subjects = design.subjects[members[:, 0]]
         for power in POWERS:
             terms = pair_weights * similarity**power
-            for kind, mask in enumerate((alike & compared, ~alike & compared, alike, ~alike)):
+            for kind, mask in enumerate((~alike & compared, alike & compared)):
                 sums[kind, power, subjects] = np.where(mask, terms, 0.0).sum(axis=(1, 2))
-    return InsideSums(*sums)
+    return sums
 
 
-def closed_form_moments(vectors: OperatorVectors, design: PairDesign) -> PairMoments:
-    """Return the sums over all samples without ever forming their similarity matrix.
-
-    With G the sum of the (weighted) unit vectors of a class, the similarities of all its
-    pairs sum to ‖G‖²; their squares sum to the squared norm of the Gram matrix ZᵀZ. Pairs
-    inside subjects are subtracted and, where they are compared, added back.
-
-    Parameters
-    ----------
-    vectors : OperatorVectors
-        In the order of the design.
-    design : PairDesign
-
-    Returns
-    -------
-    PairMoments
-        Of one draw, in which every subject counts once.
-    """
-    weights = design.weights * vectors.usable
-    inside = inside_sums(vectors, design, weights)
-    same_class, other_class = inside.same_class.sum(axis=1), inside.other_class.sum(axis=1)
-    labels = np.unique(design.unit_classes)
-    if len(labels) == len(design.unit_classes):
-        # Fingerprinting: all pairs of a class lie inside a subject and are summed already.
-        alike, everything = same_class, _class_sums(vectors, weights, [np.arange(len(design))])[1]
-    else:
-        members = [np.flatnonzero(design.classes == label) for label in labels]
-        alike, everything = _class_sums(vectors, weights, members)
-    within = alike - same_class + inside.within.sum(axis=1)
-    between = everything - alike - other_class + inside.between.sum(axis=1)
-    return PairMoments(within[:, None], _without_rounding(between[:, None]))
+def _quadratic(one: Floats, table: Floats, other: Floats) -> Floats:
+    """Return m' T k for every row m of one array and k of the other."""
+    if not table.any():  # fingerprinting has no within pair across subjects
+        return np.zeros(len(one))
+    return np.asarray(np.einsum("ru,ru->r", one @ table, other))
 
 
-def _class_sums(
-    vectors: OperatorVectors, weights: Floats, classes: list[NDArray[np.int64]]
-) -> tuple[Floats, Floats]:
-    """Return count, sum, sum of squares over all ordered pairs of one class, and over all."""
-    counts = np.array([weights[members].sum() for members in classes])
-    weighted = _times(vectors.units, weights)
-    sums = [weighted[members].sum(axis=0, dtype=np.float64) for members in classes]
-    total = np.sum(sums, axis=0)
-    squares, all_squares = _squared_sums(vectors, weights, classes)
-    alike = [np.square(counts).sum(), np.square(sums).sum(), squares]
-    everything = [counts.sum() ** 2, total @ total, all_squares]
-    return np.array(alike), np.array(everything)
+def _pooled(tables: Floats, inside: Floats, design: PairDesign, draws: Floats) -> PairMoments:
+    """Count every pair alike, as Liu 2025 and the paper do."""
+    by_unit = draws[:, design.unit_subjects]
+    same_class = design.unit_classes[:, None] == design.unit_classes[None, :]
+    sums = np.empty((2, 3, len(draws)))  # between or within
+    for kind, mask in enumerate((~same_class, same_class)):
+        for power in POWERS:
+            across = _quadratic(by_unit, np.where(mask, tables[power], 0.0), by_unit)
+            sums[kind, power] = draws @ inside[kind, power] + across
+    (n_between, *between), (n_within, *within) = sums
+    return PairMoments(
+        np.array([_ratio(total, n_within) for total in within]),
+        np.array([_ratio(total, n_between) for total in between]),
+        n_within - 1,
+        n_between - 1,
+    )
 
 
-def _squared_sums(
-    vectors: OperatorVectors, weights: Floats, classes: list[NDArray[np.int64]]
-) -> tuple[float, float]:
-    """Return the sum of squares over all ordered pairs of one class, and over all."""
-    known = vectors.known_similarity
-    if known is not None and np.all(weights == 1.0):
-        whole = _sum_of_squares(known)
-        if len(classes) == 1:
-            return whole, whole
-        return sum(_sum_of_squares(known[np.ix_(rows, rows)]) for rows in classes), whole
-    rooted = _times(vectors.units, np.sqrt(weights))
-    grams = [_smaller_gram(rooted[members]) for members in classes]
-    if all(len(members) > rooted.shape[1] for members in classes):
-        gram = np.sum(grams, axis=0)  # of all samples: the sum of those of the classes
-    else:
-        gram = _smaller_gram(rooted)
-    return sum(map(_sum_of_squares, grams)), _sum_of_squares(gram)
+def _subjects_alike(tables: Floats, inside: Floats, draws: Floats) -> PairMoments:
+    """Average inside subjects and pairs of subjects first; then all of them count alike."""
+    n_own = inside[1, 0]
+    own = np.where(n_own > 0, inside[1, 1:] / np.where(n_own > 0, n_own, 1.0), 0.0)
+    there = (n_own > 0).astype(np.float64)
+    n_drawn = draws @ there
+    within = np.array([_ratio(draws @ (own[power] * there), n_drawn) for power in (0, 1)])
+    filled = tables[0] > 0
+    means = np.where(filled, tables[1:] / np.where(filled, tables[0], 1.0), 0.0)
+    n_pairs = _quadratic(draws, filled.astype(np.float64), draws)
+    between = np.array([_ratio(_quadratic(draws, table, draws), n_pairs) for table in means])
+    n_subjects = np.maximum(draws.sum(axis=1), 1.0)
+    return PairMoments(within, between, 1.0 / n_subjects, 1.0 - 1.0 / n_subjects)
 
 
-def _times(units: NDArray[np.float32], weights: Floats) -> NDArray[np.float32]:
-    if np.all(weights == 1.0):
-        return units
-    return units * weights[:, None].astype(np.float32)
-
-
-def _smaller_gram(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return ZᵀZ or ZZᵀ, whichever is smaller; their squared norms are equal."""
-    return rows.T @ rows if rows.shape[0] > rows.shape[1] else rows @ rows.T
-
-
-def _sum_of_squares(matrix: NDArray[np.float32]) -> float:
-    exact = matrix.astype(np.float64).ravel()
-    return float(exact @ exact)
+def _classes_alike(
+    tables: Floats, inside: Floats, design: PairDesign, draws: Floats
+) -> PairMoments:
+    """Average inside classes and pairs of classes first; then all of them count alike."""
+    by_unit = draws[:, design.unit_subjects]
+    n_classes, n_draws = design.n_classes, len(draws)
+    member = design.unit_classes[:, None] == np.arange(n_classes)
+    within, between = np.zeros((2, n_draws)), np.zeros((2, n_draws))
+    # Inside a subject whose class is constant, all pairs are within pairs of that class.
+    own_class = np.zeros((n_classes, design.n_subjects))
+    own_class[design.unit_classes, design.unit_subjects] = 1.0
+    for one in range(n_classes):
+        for other in range(one, n_classes):
+            sums = np.array([
+                _quadratic(by_unit * member[:, one], tables[power], by_unit * member[:, other])
+                for power in POWERS
+            ])  # fmt: skip
+            if one == other:
+                sums += (inside[1] * own_class[one]) @ draws.T
+                within += _ratio(sums[1:], sums[0])
+            else:
+                between += _ratio(sums[1:], sums[0])
+    n_pairs = n_classes * (n_classes - 1) / 2
+    weight = np.full(n_draws, 1.0 / n_classes)
+    return PairMoments(within / n_classes, between / n_pairs, weight, 1.0 - weight)

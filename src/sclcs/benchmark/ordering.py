@@ -12,12 +12,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sclcs.benchmark.design import PairDesign
-from sclcs.benchmark.similarity import OperatorVectors
+from sclcs.benchmark.kernel import Kernel
+from sclcs.benchmark.pair_design import PairDesign
 
 __all__ = ["NeighbourScores", "Superiority", "neighbour_scores", "superiority"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 RESOLUTION = 1e-6
 
 
@@ -53,69 +54,104 @@ class NeighbourScores:
     ident_rate: Floats
 
 
-def superiority(vectors: OperatorVectors, design: PairDesign, multiplicity: Floats) -> Superiority:
+def superiority(kernel: Kernel, design: PairDesign, draws: Floats) -> Superiority:
     """Compare every within pair with every between pair.
 
     Parameters
     ----------
-    vectors : OperatorVectors
-        In the order of the design.
+    kernel : Kernel
+        Of the samples of the design, in its order.
     design : PairDesign
-    multiplicity : array, shape (draw, subject)
-        How often each subject was drawn.
+    draws : array, shape (draw, subject)
+        1 for the subjects of a draw, 0 for the others.
 
     Returns
     -------
     Superiority
     """
     first, second = np.triu_indices(len(design), k=1)
-    usable = vectors.usable
     kinds = design.pair_kinds[first, second]
-    kept = (kinds >= 0) & usable[first] & usable[second]
-    first, second, kinds = first[kept], second[kept], kinds[kept]
-    codes = _rounded(vectors.similarity[first, second])
+    kept = (kinds >= 0) & kernel.usable[first] & kernel.usable[second]
+    first, second, within = first[kept], second[kept], kinds[kept] == 1
+    codes = _rounded(kernel.similarity[first, second])
     order = np.argsort(codes)
-    first, second = first[order], second[order]
+    first, second, within = first[order], second[order], within[order]
+    weights = design.weights[first] * design.weights[second]
+    parts, weights = _parts(design, first, second, within, weights)
     auc, rsa = _superiority_kernel(
         codes[order],
-        kinds[order] == 1,
-        design.weights[first] * design.weights[second],
+        within,
+        parts,
+        int(parts.max()) + 1 if len(parts) else 0,
+        weights,
         design.subjects[first],
         design.subjects[second],
-        np.ascontiguousarray(multiplicity, dtype=np.float64),
+        np.ascontiguousarray(draws, dtype=np.float64),
+        _class_counts(design, draws),
     )
     return Superiority(auc, rsa)
 
 
-def neighbour_scores(
-    vectors: OperatorVectors, design: PairDesign, multiplicity: Floats
-) -> NeighbourScores:
+def _class_counts(design: PairDesign, draws: Floats) -> Floats:
+    """Return how many classes count alike in each draw; 0 where pairs do."""
+    if design.pooled:
+        return np.zeros(len(draws))
+    if design.fingerprinting:
+        return np.asarray(draws.sum(axis=1))
+    return np.full(len(draws), float(design.n_classes))
+
+
+def _parts(
+    design: PairDesign,
+    first: Integers,
+    second: Integers,
+    within: NDArray[np.bool_],
+    weights: Floats,
+) -> tuple[Integers, Floats]:
+    """Return the part of each pair and its weight inside it: parts of one kind count alike.
+
+    Parts are the classes and the pairs of classes. For fingerprinting, subjects and pairs of
+    subjects count alike, which fixed weights do without a part for each of them.
+    """
+    if design.pooled:
+        return within.astype(np.int64), weights
+    one, other = design.classes[first], design.classes[second]
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    parts = low * design.n_classes + high
+    if design.fingerprinting:
+        totals = np.bincount(parts, weights, minlength=design.n_classes**2)
+        return within.astype(np.int64), weights / totals[parts]
+    return np.unique(parts, return_inverse=True)[1].astype(np.int64), weights
+
+
+def neighbour_scores(kernel: Kernel, design: PairDesign, draws: Floats) -> NeighbourScores:
     """Compare, for each sample, the others of its class with those of other classes.
 
     Parameters
     ----------
-    vectors : OperatorVectors
-        In the order of the design.
+    kernel : Kernel
+        Of the samples of the design, in its order.
     design : PairDesign
-    multiplicity : array, shape (draw, subject)
-        How often each subject was drawn.
+    draws : array, shape (draw, subject)
+        1 for the subjects of a draw, 0 for the others.
 
     Returns
     -------
     NeighbourScores
         Samples without any other sample of their class are left out, as in hyppo.
     """
-    codes = _rounded(vectors.similarity)
+    codes = _rounded(kernel.similarity)
     order = np.argsort(codes, axis=1)  # the order inside a tie does not matter
-    weights = design.weights * vectors.usable
+    weights = design.weights * kernel.usable
     discr, ident = _neighbour_kernel(
         np.take_along_axis(codes, order, axis=1),
         order,
         np.take_along_axis(design.pair_kinds, order, axis=1),
         weights,
-        design.subjects,
-        np.ascontiguousarray(multiplicity, dtype=np.float64),
-        _has_partner(design, weights, multiplicity),
+        design.classes,
+        design.n_classes,
+        _has_partner(design, weights, draws),
+        not design.pooled,
     )
     return NeighbourScores(discr, ident)
 
@@ -124,128 +160,180 @@ def _rounded(similarity: NDArray[np.float32]) -> NDArray[np.int32]:
     return np.asarray(np.rint(similarity / np.float32(RESOLUTION)), dtype=np.int32)
 
 
-def _has_partner(design: PairDesign, weights: Floats, multiplicity: Floats) -> NDArray[np.bool_]:
+def _has_partner(design: PairDesign, weights: Floats, draws: Floats) -> NDArray[np.bool_]:
     """Return (draw, sample): whether another sample of the same class is there to compare."""
     within = (design.pair_kinds == 1) * weights[None, :]
-    same_subject = design.subjects[:, None] == design.subjects[None, :]
-    inside = np.where(same_subject, within, 0.0).sum(axis=1)
-    starts = np.flatnonzero(np.r_[True, np.diff(design.subjects) != 0])
-    across = np.add.reduceat(np.where(same_subject, 0.0, within), starts, axis=1)
-    drawn = multiplicity[:, design.subjects] > 0
-    return np.asarray(drawn & (weights > 0) & ((inside > 0) | (multiplicity @ across.T > 0)))
+    drawn = draws[:, design.subjects] * (weights > 0)
+    return np.asarray((drawn > 0) & (drawn @ within.T > 0))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _pair_weights(  # noqa: PLR0917
+    within: NDArray[np.bool_],
+    parts: Integers,
+    n_parts: int,
+    weights: Floats,
+    first_subject: Integers,
+    second_subject: Integers,
+    draw: Floats,
+) -> tuple[Floats, float, float]:
+    """Return the weight of each pair in a draw; each kind sums to 1. Also both sums before."""
+    drawn = np.empty(len(parts))
+    totals = np.zeros(n_parts)
+    of_within = np.zeros(n_parts, dtype=np.bool_)
+    sum_within = sum_between = 0.0
+    for place in range(len(parts)):
+        weight = weights[place] * draw[first_subject[place]] * draw[second_subject[place]]
+        drawn[place] = weight
+        totals[parts[place]] += weight
+        of_within[parts[place]] = within[place]
+        if within[place]:
+            sum_within += weight
+        else:
+            sum_between += weight
+    n_within = n_between = 0
+    for part in range(n_parts):
+        if totals[part] > 0:
+            if of_within[part]:
+                n_within += 1
+            else:
+                n_between += 1
+    for place in range(len(parts)):
+        if drawn[place] > 0:
+            drawn[place] /= totals[parts[place]] * (n_within if within[place] else n_between)
+    return drawn, sum_within, sum_between
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _superiority_kernel(  # noqa: PLR0917
     codes: NDArray[np.int32],
     within: NDArray[np.bool_],
+    parts: Integers,
+    n_parts: int,
     weights: Floats,
-    first_subject: NDArray[np.int64],
-    second_subject: NDArray[np.int64],
-    multiplicity: Floats,
+    first_subject: Integers,
+    second_subject: Integers,
+    draws: Floats,
+    n_classes: Floats,
 ) -> tuple[Floats, Floats]:
-    n_draws, n_pairs = multiplicity.shape[0], codes.shape[0]
-    auc, rsa = np.empty(n_draws), np.empty(n_draws)
+    n_draws, n_pairs = draws.shape[0], codes.shape[0]
+    auc, rsa = np.full(n_draws, np.nan), np.full(n_draws, np.nan)
     for draw in range(n_draws):
-        times = multiplicity[draw]
-        wins = total_within = total_between = tied_cubes = 0.0
+        drawn, sum_within, sum_between = _pair_weights(
+            within, parts, n_parts, weights, first_subject, second_subject, draws[draw]
+        )
+        if sum_within <= 0 or sum_between <= 0:
+            continue
+        total = sum_within + sum_between
+        # The share of within pairs: as they are, or as among classes of equal size.
+        share = sum_within / total if n_classes[draw] == 0 else 1 / n_classes[draw]
+        wins = below = tied_cubes = 0.0
         place = 0
         while place < n_pairs:
             code, alike, unlike = codes[place], 0.0, 0.0
             while place < n_pairs and codes[place] == code:
-                one, other = first_subject[place], second_subject[place]
-                weight = weights[place] * times[one]
-                if one != other:
-                    weight *= times[other]
                 if within[place]:
-                    alike += weight
+                    alike += drawn[place]
                 else:
-                    unlike += weight
+                    unlike += drawn[place]
                 place += 1
-            wins += alike * (total_between + 0.5 * unlike)
-            total_within += alike
-            total_between += unlike
-            tied = alike + unlike
-            tied_cubes += tied**3 - tied
-        total = total_within + total_between
-        if total_within > 0 and total_between > 0:
-            auc[draw] = wins / (total_within * total_between)
-            spread = (total**2 - 1) / 12 - tied_cubes / (12 * total)
-            product = np.sqrt(total_within * total_between)
-            rsa[draw] = product * (auc[draw] - 0.5) / np.sqrt(spread) if spread > 0 else np.nan
-        else:
-            auc[draw] = rsa[draw] = np.nan
+            wins += alike * (below + 0.5 * unlike)
+            below += unlike
+            tied = share * alike + (1 - share) * unlike
+            tied_cubes += tied**3
+        auc[draw] = wins
+        spread = (1 - tied_cubes) / 12
+        if spread > 0:
+            rsa[draw] = np.sqrt(share * (1 - share)) * (wins - 0.5) / np.sqrt(spread)
     return auc, rsa
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _row_scores(
+def _row_scores(  # noqa: PLR0917
     codes: NDArray[np.int32],
-    order: NDArray[np.int64],
+    order: Integers,
     kinds: NDArray[np.int8],
+    classes: Integers,
     candidates: Floats,
+    class_totals: Floats,
+    alike_classes: bool,
 ) -> tuple[float, float, float]:
-    """Return wins per between weight, the within weight, and whether the nearest is alike.
+    """Return wins per within and between weight, the within weight, the nearest's class.
 
     Codes and kinds are those of the other samples, the least similar first; `order` says
     which samples these are.
     """
+    n_samples = order.shape[0]
+    if alike_classes:
+        class_totals[:] = 0.0
+        for place in range(n_samples):
+            if kinds[place] == 0:
+                class_totals[classes[order[place]]] += candidates[order[place]]
     wins = total_within = total_between = nearest = 0.0
-    place, n_samples = 0, order.shape[0]
+    place = 0
     while place < n_samples:
-        code, alike, unlike = codes[place], 0.0, 0.0
+        code, alike, unlike, unlike_count = codes[place], 0.0, 0.0, 0.0
         while place < n_samples and codes[place] == code:
+            weight = candidates[order[place]]
             if kinds[place] == 1:
-                alike += candidates[order[place]]
-            elif kinds[place] == 0:
-                unlike += candidates[order[place]]
+                alike += weight
+            elif kinds[place] == 0 and weight > 0:
+                unlike_count += weight
+                scale = class_totals[classes[order[place]]] if alike_classes else 1.0
+                unlike += weight / scale
             place += 1
         wins += alike * (total_between + 0.5 * unlike)
         total_within += alike
         total_between += unlike
-        if alike + unlike > 0:
-            nearest = alike / (alike + unlike)
-    return wins / total_between, total_within, nearest
+        if alike + unlike_count > 0:
+            nearest = alike / (alike + unlike_count)
+    return wins / (total_between * total_within), total_within, nearest
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _neighbour_kernel(  # noqa: PLR0917
     codes: NDArray[np.int32],
-    order: NDArray[np.int64],
+    order: Integers,
     kinds: NDArray[np.int8],
     weights: Floats,
-    subjects: NDArray[np.int64],
-    multiplicity: Floats,
+    classes: Integers,
+    n_classes: int,
     has_partner: NDArray[np.bool_],
+    alike_classes: bool,
 ) -> tuple[Floats, Floats]:
-    n_draws = multiplicity.shape[0]
+    n_draws, n_samples = has_partner.shape
     discr, ident = np.empty(n_draws), np.empty(n_draws)
+    class_totals = np.zeros(n_classes)
+    sums = np.zeros((n_classes, 4))  # wins, pairs, hits, samples
     for draw in range(n_draws):
-        once = weights * has_partner[draw]  # every sample, its subject drawn once
-        wins = pairs = hits = seen = 0.0
-        candidates = once * multiplicity[draw][subjects]  # as often as the subject was drawn
-        first = 0
-        while first < len(subjects):  # samples are sorted by subject
-            last = first
-            while last < len(subjects) and subjects[last] == subjects[first]:
-                last += 1
-            # Seen from one copy of a subject, there is one copy of each of its samples.
-            candidates[first:last] = once[first:last]
-            times = multiplicity[draw, subjects[first]]
-            for sample in range(first, last):
-                if once[sample] * times == 0:
-                    continue
-                rate, alike, nearest = _row_scores(
-                    codes[sample], order[sample], kinds[sample], candidates
-                )
-                if np.isfinite(rate):  # otherwise nothing of another class is there
-                    own_weight = weights[sample] * times
-                    wins += own_weight * rate
-                    pairs += own_weight * alike
-                    hits += own_weight * nearest
-                    seen += own_weight
-            candidates[first:last] = once[first:last] * times
-            first = last
-        discr[draw] = wins / pairs if pairs > 0 else np.nan
-        ident[draw] = hits / seen if seen > 0 else np.nan
+        candidates = weights * has_partner[draw]
+        sums[:] = 0.0
+        for sample in range(n_samples):
+            own = candidates[sample]
+            if own == 0:
+                continue
+            rate, alike, nearest = _row_scores(
+                codes[sample], order[sample], kinds[sample], classes, candidates,
+                class_totals, alike_classes,
+            )  # fmt: skip
+            if np.isfinite(rate):  # otherwise nothing of another class is there
+                pairs = own if alike_classes else own * alike
+                place = classes[sample] if alike_classes else 0
+                sums[place, 0] += pairs * rate
+                sums[place, 1] += pairs
+                sums[place, 2] += own * nearest
+                sums[place, 3] += own
+        discr[draw] = _mean_of_ratios(sums[:, 0], sums[:, 1])
+        ident[draw] = _mean_of_ratios(sums[:, 2], sums[:, 3])
     return discr, ident
+
+
+@njit(nogil=True, cache=True)
+def _mean_of_ratios(parts: Floats, totals: Floats) -> float:
+    """Average parts / totals where there is a total; NaN if nowhere."""
+    total, count = 0.0, 0
+    for part in range(len(totals)):
+        if totals[part] > 0:
+            total += parts[part] / totals[part]
+            count += 1
+    return total / count if count else np.nan

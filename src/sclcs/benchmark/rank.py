@@ -1,48 +1,53 @@
-"""Rank operators by how well they separate the classes of a task."""
+"""Rank operators by how well they see a target."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
-from sclcs.benchmark.design import PairDesign, make_design
-from sclcs.benchmark.draws import bootstrap_draws
-from sclcs.benchmark.evaluate import Evaluation, Measure, Question, evaluate
-from sclcs.benchmark.fc_source import FCSource, as_source
+from sclcs.benchmark.criteria import Criterion, find_criterion
+from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
+from sclcs.benchmark.features import Similarity, Vectorize
+from sclcs.benchmark.findings import find
+from sclcs.benchmark.pair_design import PairRules
+from sclcs.benchmark.prediction import FoldRules
+from sclcs.benchmark.question import Question, make_question
 from sclcs.benchmark.ranking import Ranking
-from sclcs.benchmark.ranks import descending_ranks, equivalence_groups, share_scores
-from sclcs.benchmark.scores import DEFAULT_SCORE, Score, find_score
-from sclcs.benchmark.similarity import Similarity, Vectorize
-from sclcs.benchmark.tasks import Task, make_task
+from sclcs.benchmark.sources import FCSource, as_source
+from sclcs.benchmark.targets import Target
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
-from sclcs.core.provenance import versions
+from sclcs.core.provenance import plain, versions
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["rank"]
 
-Floats = NDArray[np.float64]
-
 
 def rank(
     source: Cohort | FCSource | xr.DataArray,
-    task: str | Task = "subject",
+    task: str | Target = "subject",
     spis: str | Sequence[str] | None = None,
     coreset: CoreSet | None = None,
-    score: str | Score = DEFAULT_SCORE,
+    score: str | Criterion | None = None,
     *,
     cohort: Cohort | None = None,
-    bootstrap: int = 0,
+    covariates: str | Sequence[str] = (),
+    within: str | Literal[False] | None = None,
+    treat_as: Literal["number", "classes"] | None = None,
+    drop_missing: bool = False,
+    folds: int = 10,
+    repeats: int = 10,
+    leave_out: str | None = None,
+    permutations: int = 1000,
+    bootstrap: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
+    pooled: bool = False,
+    overlapping: bool = False,
     exclude_same_subject: bool = True,
     across_sessions: bool | None = None,
     vectorize: Vectorize = "offdiag",
@@ -51,7 +56,7 @@ def rank(
     max_constant: float = 0.01,
     n_jobs: int = 1,
 ) -> Ranking:
-    """Rank operators by how well they separate the classes of a task.
+    """Rank operators by how well they see a target.
 
     Parameters
     ----------
@@ -59,24 +64,48 @@ def rank(
         Where the matrices come from. A cohort is computed on the fly (only the samples of
         the core-set, if there is one); an array from :func:`sclcs.spi.compute` needs
         `cohort` as well.
-    task : str or Task
-        ``"subject"`` (fingerprinting) or a label column.
+    task : str or Target
+        ``"subject"`` (fingerprinting), a label column, or a column of numbers.
     spis : str or sequence of str, optional
         Which operators, see :func:`sclcs.spi.resolve`; by default all of a store or array,
         ``"paper-fast"`` of a cohort.
     coreset : CoreSet, optional
         Rank on these samples only. Operators that are not finite or constant are recognised
         on all samples of the source, so that every core-set ranks the same operators.
-    score : str
-        See :data:`sclcs.benchmark.scores.SCORES`.
+    score : str, optional
+        See :data:`sclcs.benchmark.CRITERIA`; by default ``"share"`` for labels and numbers,
+        ``"cohen_d"`` for fingerprinting.
     cohort : Cohort, optional
         The facts of the samples of an array.
+    covariates : str or sequence of str
+        Columns whose influence is taken out, for example ``["site", "mean_fd", "age", "sex"]``.
+    within : str or False, optional
+        Compare inside the groups of this column only. By default, if there is a column
+        ``site``, the target is permuted and subjects are redrawn inside sites, and nothing
+        else is changed; False permutes freely.
+    treat_as : {"number", "classes"}, optional
+        What a column of numbers is, where the column does not tell.
+    drop_missing : bool
+        Leave subjects out whose covariates are unknown, instead of an error.
+    folds, repeats : int
+        For ``score="predict"``: into how many parts subjects are divided, how many times.
+    leave_out : str, optional
+        For ``score="predict"``: the groups of this column are the folds (``"site"``).
+    permutations : int
+        Of the target, for p; 0 for none.
     bootstrap : int
-        Number of draws of subjects for the intervals; 0 for none.
+        Redraws of the subjects (halves, see :mod:`sclcs.benchmark.redraws`), for intervals and
+        for the set of operators that could be the best; 0 for none.
     confidence : float
         Coverage of the intervals.
     seed : int
-        Seed of the draws (and, for a cohort, of operators that draw random numbers).
+        Seed of redraws and permutations (and, for a cohort, of operators that draw random
+        numbers).
+    pooled : bool
+        Let every pair count alike instead of every class, as the paper does; no effect on
+        scores of subjects such as share.
+    overlapping : bool
+        Compare windows that share time points, as the paper does.
     exclude_same_subject : bool
         For label tasks: never compare samples of one subject.
     across_sessions : bool, optional
@@ -98,61 +127,97 @@ def rank(
     Examples
     --------
     >>> from sclcs import simulate_cohort
-    >>> small = simulate_cohort(6, 2, 5, length=40, seed=1)
-    >>> ranking = rank(small, "subject", ["kendalltau", "cov_EmpiricalCovariance"])
+    >>> small = simulate_cohort(8, 2, 5, length=40, stride=40, seed=1)
+    >>> ranking = rank(small, "subject", ["kendalltau", "pearson"], permutations=50, bootstrap=50)
     >>> len(ranking)
     2
     """
-    _check_numbers(bootstrap, confidence)
-    chosen_score = find_score(score)
-    chosen_task = make_task(
-        task, exclude_same_subject=exclude_same_subject, across_sessions=across_sessions
-    )
+    _check_numbers(bootstrap, permutations, confidence)
     measure = Measure(vectorize, similarity, max_nonfinite, max_constant)
     fingerprint = source.fingerprint if isinstance(source, Cohort | FCSource) else None
     if isinstance(source, Cohort) and coreset is not None:
         coreset.rows(source.sample_ids)  # names the samples that are not there
         source = source.take(list(coreset.sample_ids))
     matrices, operators = as_source(source, cohort, spis=spis, n_jobs=n_jobs, seed=seed)
-    design = make_design(matrices.samples, chosen_task, coreset)
-    drawing = bootstrap > 0 and not design.degenerate
-    draws = bootstrap_draws(design, bootstrap, seed) if drawing else None
-    question = Question(design, (chosen_score,), draws)
-    (evaluation,) = evaluate(matrices, operators, [question], measure, n_jobs=n_jobs)
+    question = make_question(
+        matrices.samples,
+        task,
+        coreset,
+        treat_as=treat_as,
+        covariates=covariates,
+        within=within,
+        rules=PairRules(exclude_same_subject, across_sessions, overlapping, pooled),
+        folds=FoldRules(folds, repeats, leave_out),
+        n_timepoints=matrices.n_timepoints,
+        drop_missing=drop_missing,
+        seed=seed,
+    )
+    criterion = find_criterion(score, question.target)
+    (evaluation,) = evaluate(
+        matrices,
+        operators,
+        [make_inquiry(question, criterion, bootstrap, permutations, seed)],
+        measure,
+        n_jobs=n_jobs,
+    )
+    table, findings = find(
+        evaluation,
+        question,
+        criterion,
+        n_draws=bootstrap,
+        confidence=confidence,
+        ranks_only=similarity == "spearman",
+        seed=seed,
+    )
     facts = {
+        "question": question.facts(),
+        "score": criterion.name,
+        "score_version": criterion.version,
         "measure": asdict(measure),
         "bootstrap": {"draws": bootstrap, "confidence": confidence, "of": "subjects"},
+        "permutations": permutations,
         "seed": seed,
         "cohort_fingerprint": fingerprint or matrices.fingerprint,
+        "versions": versions(),
     }
-    table = ranking_table(evaluation, chosen_score.name, confidence, similarity == "spearman")
-    facts = _design_facts(design, chosen_score) | facts
     return Ranking(
-        table, chosen_task.name, chosen_score.name, _coreset_facts(coreset, design), facts
+        table,
+        question.target.name,
+        criterion.name,
+        _coreset_facts(coreset, question),
+        facts,
+        plain(findings),
     )
 
 
-def _check_numbers(bootstrap: int, confidence: float) -> None:
-    if bootstrap < 0:
-        raise InputError(f"bootstrap must be 0 or a number of draws, not {bootstrap}.")
+def make_inquiry(
+    question: Question, criterion: Criterion, bootstrap: int, permutations: int, seed: int
+) -> Inquiry:
+    """Return the inquiry of a ranking, with halves of the subjects and permutations."""
+    if question.degenerate:
+        return Inquiry(question, (criterion,))
+    return Inquiry(
+        question,
+        (criterion,),
+        question.halves(-(-bootstrap // 2), seed) if bootstrap else None,
+        question.permutations(permutations, seed) if permutations else None,
+    )
+
+
+def _check_numbers(bootstrap: int, permutations: int, confidence: float) -> None:
+    for name, value, what in (
+        ("bootstrap", bootstrap, "draws"),
+        ("permutations", permutations, "permutations"),
+    ):
+        if value < 0:
+            raise InputError(f"{name} must be 0 or a number of {what}, not {value}.")
     if not 0 < confidence < 1:
         raise InputError(
             f"confidence must lie between 0 and 1, for example 0.95, not {confidence}."
         )
 
 
-def _design_facts(design: PairDesign, score: Score) -> dict[str, Any]:
-    return {
-        "task": design.task.facts(),
-        "score": score.name,
-        "samples": len(design),
-        "subjects": design.n_subjects,
-        "unlabelled_samples": design.n_unlabelled,
-        "versions": versions(),
-    }
-
-
-def _coreset_facts(coreset: CoreSet | None, design: PairDesign) -> dict[str, Any] | None:
+def _coreset_facts(coreset: CoreSet | None, question: Question) -> dict[str, Any] | None:
     if coreset is None:
         return None
     return {
@@ -160,58 +225,6 @@ def _coreset_facts(coreset: CoreSet | None, design: PairDesign) -> dict[str, Any
         "parameters": dict(coreset.parameters),
         "seed": coreset.seed,
         "samples": len(coreset),
-        "subjects": design.n_subjects,
+        "subjects": question.n_subjects,
         "weighted": coreset.weight is not None,
     }
-
-
-def ranking_table(
-    evaluation: Evaluation, score: str, confidence: float, ranks_only: bool
-) -> pd.DataFrame:
-    """Turn the scores of the operators into the table of a ranking.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-    score : str
-        Which of its scores.
-    confidence : float
-        Coverage of the intervals.
-    ranks_only : bool
-        Whether similarities are made of ranks, so that equivalent operators tie.
-
-    Returns
-    -------
-    DataFrame
-    """
-    groups = equivalence_groups(evaluation.operators)
-    if not ranks_only:
-        groups = [""] * len(groups)
-    point = share_scores(evaluation.point[score], groups)
-    drawn = share_scores(evaluation.drawn[score], groups)
-    scored = np.isfinite(point)
-    blank = np.full(len(point), np.nan)
-    columns: dict[str, Any] = {"spi": evaluation.operators, "score": point}
-    for name in ("low", "high", "rank", "rank_low", "rank_high"):
-        columns[name] = blank.copy()
-    if scored.any():
-        columns["rank"][scored] = descending_ranks(point[scored])
-        if drawn.shape[1]:
-            tails = [50 * (1 - confidence), 50 * (1 + confidence)]
-            columns["low"][scored], columns["high"][scored] = _interval(drawn[scored], tails)
-            ranks = descending_ranks(drawn[scored])
-            limits = np.percentile(ranks, tails, axis=1, method="closest_observation")
-            columns["rank_low"][scored], columns["rank_high"][scored] = limits
-    columns["n_samples"] = evaluation.n_samples
-    columns["status"], columns["reason"] = evaluation.status, evaluation.reason
-    columns["rank_group"] = groups
-    return pd.DataFrame(columns)
-
-
-def _interval(drawn: Floats, tails: list[float]) -> tuple[Floats, Floats]:
-    """Return percentiles over the draws in which the score exists; NaN if there is none."""
-    low, high = np.full(len(drawn), np.nan), np.full(len(drawn), np.nan)
-    some = np.isfinite(drawn).any(axis=1)
-    if some.any():
-        low[some], high[some] = np.nanpercentile(drawn[some], tails, axis=1)
-    return low, high

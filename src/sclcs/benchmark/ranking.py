@@ -18,18 +18,27 @@ __all__ = ["COLUMNS", "Ranking"]
 KIND = "ranking"
 COLUMNS = (
     "spi",
+    "name",
     "score",
     "low",
     "high",
     "rank",
     "rank_low",
     "rank_high",
+    "p",
+    "best_set",
+    "source",
     "n_samples",
     "status",
     "reason",
     "rank_group",
+    "p_single",
+    "best_p",
+    "scatter",
+    "scatter_p",
+    "scatter_class",
 )
-_TEXT = ("spi", "status", "reason", "rank_group")
+_TEXT = ("spi", "name", "source", "status", "reason", "rank_group", "scatter_class")
 
 
 class Ranking:
@@ -38,10 +47,15 @@ class Ranking:
     Parameters
     ----------
     table : DataFrame
-        One row per operator, best first: ``spi``; ``score`` with its interval ``low`` to
-        ``high``; ``rank`` (1 is best, ties averaged) with its interval ``rank_low`` to
-        ``rank_high``; ``n_samples`` that formed pairs; ``status`` (ok, not-finite, constant,
-        undefined) with the ``reason``; ``rank_group``, the operators that are bound to tie.
+        One row per operator, best first: ``spi`` and its ``name``; ``score`` with its interval
+        ``low`` to ``high``; ``rank`` (1 is best; equivalent operators count as one) with its
+        interval ``rank_low`` to ``rank_high``; ``p``, the family-wise p of seeing the target at
+        all (``p_single`` without the correction); ``best_set``, whether the data cannot tell it
+        from the best (``best_p`` is the p of that); ``source`` of the score (exact, estimated
+        or core-set); ``n_samples`` that were used; ``status`` (ok, not-finite, constant,
+        undefined) with the ``reason``; ``rank_group``, the operators that rank alike by
+        construction; for labels ``scatter``, the variance of the most scattered class
+        (``scatter_class``) by that of the least, with its family-wise p ``scatter_p``.
         Operators without a score are listed last and have no rank.
     task, score : str
         What was asked, and how it was scored.
@@ -49,15 +63,19 @@ class Ranking:
         Method, size and seed of the core-set; None for all samples.
     provenance : mapping, optional
         Everything needed to make the ranking again. JSON values only.
+    findings : mapping, optional
+        What may be said about all operators together, see
+        :func:`sclcs.benchmark.findings.find`. JSON values only.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the fields of a record
         self,
         table: pd.DataFrame,
         task: str,
         score: str,
         coreset: Mapping[str, Any] | None = None,
         provenance: Mapping[str, Any] | None = None,
+        findings: Mapping[str, Any] | None = None,
     ) -> None:
         missing = [name for name in COLUMNS if name not in table.columns]
         if missing:
@@ -73,6 +91,7 @@ class Ranking:
         self.score = score
         self.coreset = None if coreset is None else dict(coreset)
         self.provenance = dict(provenance or {})
+        self.findings = dict(findings or {})
 
     def __repr__(self) -> str:
         where = "all samples" if self.coreset is None else f"{self.coreset['samples']} samples"
@@ -88,20 +107,39 @@ class Ranking:
 
     @property
     def groups(self) -> pd.DataFrame:
-        """The table with operators that are bound to tie as one row.
+        """The table with equivalent operators as one row, under the name people know best.
 
-        The row is that of the first member; the column ``also`` lists the others.
+        The column ``also`` lists the other operators of the row.
         """
+        from sclcs.spi.names import best_known
+
         table = self.table
         key = table["rank_group"].where(table["rank_group"] != "", table["spi"])
         key = key.where(table["status"] == "ok", table["spi"])
-        first = table.loc[~key.duplicated()].copy()
-        members = table["spi"].groupby(key).agg(list)
-        first["also"] = [
-            [name for name in members[label] if name != spi]
-            for label, spi in zip(key[first.index], first["spi"], strict=True)
-        ]
-        return first.reset_index(drop=True)
+        chosen, others = [], []
+        for _, members in table.groupby(key, sort=False):
+            first = best_known(members["spi"]) or members["spi"].iloc[0]
+            chosen.append(int(members.index[members["spi"] == first][0]))
+            others.append([name for name in members["spi"] if name != first])
+        found = table.loc[chosen].reset_index(drop=True)
+        found["also"] = pd.Series(others, dtype=object)
+        return found
+
+    @property
+    def best_set(self) -> pd.DataFrame:
+        """The answer: the operators that the data cannot tell from the best one.
+
+        Rows of :attr:`groups`, best score first. Empty if subjects were not redrawn.
+        """
+        groups = self.groups
+        return groups[groups["best_set"]].reset_index(drop=True)
+
+    @property
+    def answer(self) -> list[str]:
+        """What may be said, in sentences; see :func:`sclcs.benchmark.verdict.sentences`."""
+        from sclcs.benchmark.verdict import sentences
+
+        return sentences(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write ``ranking.csv`` and its JSON sidecar; :meth:`open` reads them back.
@@ -124,6 +162,7 @@ class Ranking:
                 "task": self.task,
                 "score": self.score,
                 "coreset": self.coreset,
+                "findings": self.findings,
                 "provenance": self.provenance,
             },
         )
@@ -139,8 +178,8 @@ class Ranking:
                 "keep the two files together."
             )
         try:
-            table = _read_table(path)
-            return cls(table, facts["task"], facts["score"], facts["coreset"], facts["provenance"])
+            names = ("task", "score", "coreset", "provenance", "findings")
+            return cls(_read_table(path), *(facts[name] for name in names))
         except (ValueError, KeyError, InputError) as error:
             raise UnreadableFileError(
                 f"Expected a ranking at {path}, but it cannot be read ({error}); make it again."
@@ -153,6 +192,8 @@ def _read_table(path: Path) -> pd.DataFrame:
     for name in table.columns:
         if name == "n_samples":
             table[name] = [int(cell) for cell in table[name]]
+        elif name == "best_set":
+            table[name] = [{"True": True, "False": False}[cell] for cell in table[name]]
         elif name not in _TEXT:
             table[name] = [float(cell) if cell else float("nan") for cell in table[name]]
     return table

@@ -1,4 +1,4 @@
-"""Ranks with ties, and which operators are bound to tie."""
+"""Ranks with ties, and which operators rank alike by construction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["descending_ranks", "equivalence_groups", "share_scores"]
+__all__ = ["descending_ranks", "entries", "equivalence_groups", "share_scores"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 DECIMALS = 9  # scores that differ by less are equal: rounding error is not a difference
 SINGLE_PRECISION = 1e-4  # scores of equivalent operators differ by less if matrices are float32
 
@@ -51,6 +52,29 @@ def equivalence_groups(operators: Sequence[str]) -> list[str]:
     groups = catalogue()["rank_group"].to_dict()
     named = [str(groups.get(name, "")) for name in operators]
     return [group if named.count(group) > 1 else "" for group in named]
+
+
+def entries(groups: Sequence[str], scores: Floats) -> Integers:
+    """Give the distinct entries of a ranking numbers: equivalent operators that tie are one.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        From :func:`equivalence_groups`.
+    scores : array, shape (operator,)
+        After :func:`share_scores`; members of a group that differ for real stay apart.
+
+    Returns
+    -------
+    array of int, shape (operator,)
+        From 0, in the order of the operators.
+    """
+    numbers: dict[object, int] = {}
+    keys: list[object] = [
+        (group, round(float(score), DECIMALS)) if group and np.isfinite(score) else place
+        for place, (group, score) in enumerate(zip(groups, scores, strict=True))
+    ]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 def share_scores(scores: Floats, groups: Sequence[str]) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -42,14 +42,21 @@ class FCSource(Protocol):
         """Region names."""
 
     @property
+    def n_timepoints(self) -> int | None:
+        """Length of a sample, to know which windows overlap; None if unknown."""
+
+    @property
     def fingerprint(self) -> str:
         """Fingerprint of the cohort."""
 
     def matrices(self, spi: str, rows: NDArray[np.int64] | None = None) -> Matrices:
         """Return the matrices of one operator (sample, source, target), float32."""
 
-    def status(self) -> pd.DataFrame:
-        """Return what became of every operator on every sample."""
+    def reason(self, spi: str) -> str:
+        """Return why an operator lacks values on some samples; empty if it does not."""
+
+    def version(self, spi: str) -> str:
+        """Return the version of an operator's numbers."""
 
 
 class ArraySource:
@@ -86,6 +93,7 @@ class ArraySource:
         self.samples = cohort.samples
         self.regions = cohort.regions
         self.fingerprint = cohort.fingerprint
+        self.n_timepoints: int | None = cohort.n_timepoints
 
     @classmethod
     def from_dataarray(cls, fc: xr.DataArray, cohort: Cohort) -> ArraySource:
@@ -124,11 +132,16 @@ class ArraySource:
         values = self._values[self._place[spi]]
         return np.asarray(values if rows is None else values[rows], dtype=np.float32)
 
-    def status(self) -> pd.DataFrame:
-        """Return what became of every operator on every sample."""
-        if self._status is not None:
-            return self._status
-        return pd.DataFrame(columns=["spi", "sample", "status", "reason"])
+    def reason(self, spi: str) -> str:
+        """Return why an operator lacks values on some samples, if the array says so."""
+        if self._status is None:
+            return ""
+        rows = self._status[self._status["spi"] == spi]
+        return _main_reason(rows["status"], rows["reason"])
+
+    def version(self, spi: str) -> str:
+        """Return the version of an operator's numbers: that of this package."""
+        return _current_version(spi)
 
 
 class CohortSource:
@@ -163,12 +176,14 @@ class CohortSource:
         self._cohort = cohort
         self._n_jobs, self._seed = n_jobs, seed
         self._ready: dict[str, Matrices] = {}
+        self._reasons: dict[str, str] = {}
         order = {family: place for place, family in enumerate(dict.fromkeys(self._family.values()))}
         self.operators = sorted(self._family, key=lambda name: order[self._family[name]])
         self.sample_ids = cohort.sample_ids
         self.samples = cohort.samples
         self.regions = cohort.regions
         self.fingerprint = cohort.fingerprint
+        self.n_timepoints: int | None = cohort.n_timepoints
 
     def matrices(self, spi: str, rows: NDArray[np.int64] | None = None) -> Matrices:
         """Return the matrices of one operator, computing its family if needed."""
@@ -177,9 +192,13 @@ class CohortSource:
         values = self._ready[spi]
         return values if rows is None else values[rows]
 
-    def status(self) -> pd.DataFrame:
-        """Return an empty table: nothing is kept; the values themselves are judged."""
-        return pd.DataFrame(columns=["spi", "sample", "status", "reason"])
+    def reason(self, spi: str) -> str:
+        """Return why an operator lacks values on some samples; known once it is computed."""
+        return self._reasons.get(spi, "")
+
+    def version(self, spi: str) -> str:
+        """Return the version of an operator's numbers: that of this package."""
+        return _current_version(spi)
 
     def _compute_family(self, family: str) -> dict[str, Matrices]:
         from sclcs.spi import compute
@@ -188,6 +207,7 @@ class CohortSource:
         n_samples, n_regions = len(self._cohort), self._cohort.n_regions
         shape = (n_samples, n_regions, n_regions)
         results = {name: np.empty(shape, dtype=np.float32) for name in names}
+        told: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
         for start in range(0, n_samples, SAMPLES_AT_ONCE):
             block = slice(start, start + SAMPLES_AT_ONCE)
             computed = compute(
@@ -195,11 +215,25 @@ class CohortSource:
                 names,
                 n_jobs=self._n_jobs,
                 seed=self._seed,
-                sample_keys=self.sample_ids[block],
-            ).to_numpy()
-            for name, values in zip(names, computed, strict=True):
-                results[name][block] = values
+            )
+            for name, found in zip(names, computed, strict=True):
+                results[name][block] = found.to_numpy()
+                told[name] += zip(found["status"].values, found["reason"].values, strict=True)
+        self._reasons |= {name: _main_reason(*zip(*told[name], strict=True)) for name in names}
         return results
+
+
+def _main_reason(status: Iterable[str], reason: Iterable[str]) -> str:
+    from sclcs.spi.status import main_reason
+
+    pairs = zip(map(str, status), map(str, reason), strict=True)
+    return main_reason(pair for pair in pairs if pair[1])
+
+
+def _current_version(spi: str) -> str:
+    from sclcs.spi.versions import operator_version
+
+    return operator_version(spi)
 
 
 def as_source(

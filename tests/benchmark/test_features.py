@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from sclcs.benchmark.similarity import operator_vectors, unit_vectors, vectorize
+from sclcs.benchmark.features import unit_vectors, vectorize
+from sclcs.benchmark.kernel import make_kernel
 from sclcs.core.errors import InputError
 
 
@@ -17,7 +18,7 @@ def off_diagonal(matrix):
 def test_products_of_unit_ranks_are_spearman_correlations_with_ties(seed, levels):
     rng = np.random.default_rng(seed)
     fc = np.floor(rng.normal(size=(4, 5, 5)) * levels) / levels
-    similarity = operator_vectors(fc).similarity
+    similarity = make_kernel(fc).similarity
     for i in range(4):
         for j in range(4):
             expected = spearmanr(off_diagonal(fc[i]), off_diagonal(fc[j])).statistic
@@ -28,7 +29,7 @@ def test_products_of_unit_ranks_are_spearman_correlations_with_ties(seed, levels
 def test_pearson_is_numpys(rng):
     fc = rng.normal(size=(4, 5, 5))
     flat = np.array([off_diagonal(m) for m in fc])
-    similarity = operator_vectors(fc, similarity="pearson").similarity
+    similarity = make_kernel(fc, similarity="pearson").similarity
     np.testing.assert_allclose(similarity, np.corrcoef(flat), atol=1e-6)
 
 
@@ -36,11 +37,11 @@ def test_pearson_is_numpys(rng):
 def test_all_entries_of_a_symmetric_matrix_equal_its_upper_triangle(rng, kind):
     fc = rng.normal(size=(7, 5, 5)).astype(np.float32)
     fc = fc + fc.transpose(0, 2, 1)
-    upper = operator_vectors(fc, "upper", kind)
+    upper = make_kernel(fc, "upper", kind)
     assert vectorize(fc).shape == (7, 10)  # recognised as symmetric: half the work
     nearly = fc.copy()
     nearly[0, 1, 0] = np.nextafter(nearly[0, 1, 0], np.float32(np.inf))
-    both = operator_vectors(nearly, "offdiag", kind)
+    both = make_kernel(nearly, "offdiag", kind)
     assert both.units.shape == (7, 20)
     np.testing.assert_allclose(both.similarity[1:, 1:], upper.similarity[1:, 1:], atol=1e-6)
 
@@ -62,9 +63,7 @@ def test_monotone_maps_of_each_sample_change_nothing(seed):
     rng = np.random.default_rng(seed)
     fc = rng.integers(-20, 20, size=(5, 4, 4)).astype(float)
     mapped = np.stack([np.exp(fc[0] / 9), fc[1] ** 3, 2 * fc[2] + 1, fc[3], np.arctan(fc[4])])
-    np.testing.assert_array_equal(
-        operator_vectors(fc).units[:, :12], operator_vectors(mapped).units[:, :12]
-    )
+    np.testing.assert_array_equal(make_kernel(fc).units[:, :12], make_kernel(mapped).units[:, :12])
 
 
 def test_minus_zero_ties_with_zero():
@@ -78,7 +77,7 @@ def test_samples_that_cannot_be_compared_are_told_apart(rng):
     fc[1] = 7.0
     fc[3, 0, 2] = np.inf
     fc[:, range(4), range(4)] = np.nan  # the diagonal is never read
-    vectors = operator_vectors(fc)
+    vectors = make_kernel(fc)
     assert vectors.usable.tolist() == [True, False, True, False, True]
     assert vectors.screen.finite.tolist() == [True, True, True, False, True]
     assert vectors.screen.constant.tolist() == [False, True, False, False, False]
@@ -86,7 +85,7 @@ def test_samples_that_cannot_be_compared_are_told_apart(rng):
 
 
 def test_known_similarities_are_kept_when_samples_are_taken(rng):
-    vectors = operator_vectors(rng.normal(size=(6, 4, 4)))
+    vectors = make_kernel(rng.normal(size=(6, 4, 4)))
     rows = np.array([4, 0, 3])
     fresh = vectors.take(rows).similarity
     whole = vectors.similarity

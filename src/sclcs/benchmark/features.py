@@ -1,14 +1,12 @@
-"""From an operator's matrices to unit vectors whose products are the similarities.
+"""From an operator's matrices to feature vectors whose products are the similarities.
 
 Spearman's correlation of two matrices is the dot product of their centred, scaled rank
-vectors. The vectors of one operator are made once; one matrix product of them then serves
-every score, task and core-set.
+vectors, so one matrix product of them gives the similarities of all pairs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -20,11 +18,9 @@ from sclcs.core.errors import InputError
 __all__ = [
     "SIMILARITIES",
     "VECTORIZATIONS",
-    "OperatorVectors",
     "Screen",
     "Similarity",
     "Vectorize",
-    "operator_vectors",
     "screen_vectors",
     "unit_vectors",
     "vectorize",
@@ -169,75 +165,3 @@ def _spread_ranks(keys: NDArray[np.int64], units: Floats) -> None:
         scale = 1 / np.sqrt(squares) if squares > 0 else 0.0
         for place in range(n_edges):
             units[row, keys[row, place] & 0xFFFFFFFF] = ranks[place] * scale
-
-
-@dataclass(frozen=True, eq=False)
-class OperatorVectors:
-    """One operator on some samples, ready for any score, task and core-set.
-
-    Parameters
-    ----------
-    units : array of float32, shape (sample, edge)
-        Unit vectors; zero where a sample is not usable.
-    usable : array of bool, shape (sample,)
-        Samples whose matrix is finite and not constant; only these form pairs.
-    screen : Screen
-        The verdict on every sample that the operator was computed for, even those whose
-        vectors are not needed.
-    """
-
-    units: Floats
-    usable: NDArray[np.bool_]
-    screen: Screen
-
-    def __len__(self) -> int:
-        return len(self.units)
-
-    def take(self, rows: NDArray[np.int64]) -> OperatorVectors:
-        """Return the vectors of some samples, and their similarities if they are known."""
-        taken = OperatorVectors(self.units[rows], self.usable[rows], self.screen)
-        known = self.known_similarity
-        if known is not None:
-            taken.__dict__["similarity"] = known[np.ix_(rows, rows)]
-        return taken
-
-    @property
-    def known_similarity(self) -> Floats | None:
-        """The correlations of all pairs, if somebody asked for them before."""
-        return self.__dict__.get("similarity")
-
-    @cached_property
-    def similarity(self) -> Floats:
-        """The correlations of all pairs of samples (sample, sample): one matrix product."""
-        return self.units @ self.units.T
-
-
-def operator_vectors(
-    matrices: NDArray[np.floating],
-    how: Vectorize = "offdiag",
-    similarity: Similarity = "spearman",
-    rows: NDArray[np.int64] | None = None,
-) -> OperatorVectors:
-    """Prepare the matrices of one operator.
-
-    Parameters
-    ----------
-    matrices : array, shape (sample, region, region)
-    how : {"offdiag", "upper", "sym_upper"}
-        See :func:`vectorize`.
-    similarity : {"spearman", "pearson"}
-    rows : array of int, optional
-        The samples whose vectors are needed; all are judged.
-
-    Returns
-    -------
-    OperatorVectors
-    """
-    vectors = vectorize(matrices, how)
-    screen = screen_vectors(vectors)
-    usable = screen.usable
-    if rows is not None and len(rows) < len(vectors):
-        vectors, usable = vectors[rows], usable[rows]
-    if not usable.all():
-        vectors = np.where(usable[:, None], vectors, np.float32(0))
-    return OperatorVectors(unit_vectors(vectors, similarity), usable, screen)

@@ -1,0 +1,178 @@
+"""From scores, redraws and permutations to the table of a ranking and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.benchmark.consistency import agreement
+from sclcs.benchmark.criteria import Criterion
+from sclcs.benchmark.dispersion import Scatter
+from sclcs.benchmark.evaluate import Evaluation
+from sclcs.benchmark.inference import best_set_p, effect_test, new_subjects_worth
+from sclcs.benchmark.question import Question
+from sclcs.benchmark.ranks import descending_ranks, entries, equivalence_groups, share_scores
+from sclcs.benchmark.redraws import joint_draws
+
+__all__ = ["ALPHA", "BEST_CONFIDENCE", "find"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+ALPHA = 0.05  # family-wise error of "there is an effect"
+BEST_CONFIDENCE = 0.9  # of the set that holds the best operator
+
+
+def find(
+    evaluation: Evaluation,
+    question: Question,
+    criterion: Criterion,
+    *,
+    n_draws: int,
+    confidence: float,
+    ranks_only: bool,
+    seed: int = 0,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Make the table of a ranking and the findings about all operators together.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        With halves of the subjects as draws, and permutations, if there are any.
+    question : Question
+    criterion : Criterion
+        Which of its scores.
+    n_draws : int
+        How many joint draws to make of the halves.
+    confidence : float
+        Coverage of the intervals.
+    ranks_only : bool
+        Whether similarities are made of ranks, so that equivalent operators are one entry.
+    seed : int
+
+    Returns
+    -------
+    table : DataFrame
+        Columns of :class:`sclcs.benchmark.Ranking`.
+    findings : dict
+        ``effect``: smallest family-wise p and how many operators are below 0.05; ``best_set``:
+        how many entries it has; ``worth``: of the chosen operator on new subjects;
+        ``halves``: how well halves of the subjects agree; ``scatter``; ``classes``.
+    """
+    groups = equivalence_groups(evaluation.operators)
+    if not ranks_only:
+        groups = [""] * len(groups)
+    point = share_scores(evaluation.point[criterion.name], groups)
+    entry_of = entries(groups, point)
+    firsts = np.unique(entry_of, return_index=True)[1]
+    halves = share_scores(evaluation.drawn[criterion.name], groups)[firsts]
+    statistics = evaluation.statistics[criterion.name][firsts]
+    scatters = [evaluation.scatter[place] for place in firsts]
+    drawn = joint_draws(point[firsts], halves, n_draws, seed)
+    columns = _columns(point[firsts], drawn, question.n_subjects, confidence)
+    columns |= _tests(statistics, scatters, question)
+    table = _table(evaluation, point, groups, {k: v[entry_of] for k, v in columns.items()})
+    return table, _findings(columns, halves, point[firsts], question)
+
+
+def _columns(
+    point: Floats, drawn: Floats, n_subjects: int, confidence: float
+) -> dict[str, NDArray[Any]]:
+    """Return intervals, ranks and the p of being the best, one value per entry."""
+    blank = np.full(len(point), np.nan)
+    names = ("low", "high", "rank", "rank_low", "rank_high", "best_p")
+    columns: dict[str, NDArray[Any]] = {name: blank.copy() for name in names}
+    scored = np.isfinite(point)
+    if scored.any():
+        columns["rank"][scored] = descending_ranks(point[scored])
+    if scored.any() and drawn.shape[1] and np.isfinite(drawn[scored]).all():
+        tails = [50 * (1 - confidence), 50 * (1 + confidence)]
+        columns["low"][scored], columns["high"][scored] = np.percentile(
+            drawn[scored], tails, axis=1
+        )
+        limits = np.percentile(
+            descending_ranks(drawn[scored]), tails, axis=1, method="closest_observation"
+        )
+        columns["rank_low"][scored], columns["rank_high"][scored] = limits
+        columns["best_p"] = best_set_p(point, drawn, n_subjects)
+    columns["best_set"] = np.nan_to_num(columns["best_p"], nan=-1.0) > 1 - BEST_CONFIDENCE
+    return columns
+
+
+def _tests(
+    statistics: Floats, scatters: list[Scatter | None], question: Question
+) -> dict[str, NDArray[Any]]:
+    """Return the p of effect and scatter, one value per entry."""
+    blank = np.full(len(statistics), np.nan)
+    empty = {"p": blank, "p_single": blank, "scatter": blank, "scatter_p": blank}
+    columns: dict[str, NDArray[Any]] = {name: values.copy() for name, values in empty.items()}
+    columns["scatter_class"] = np.array([""] * len(statistics), dtype=object)
+    if statistics.shape[1] > 1 and question.permutable:
+        test = effect_test(statistics)
+        columns["p"], columns["p_single"] = test.p, test.p_single
+    known = [place for place, scatter in enumerate(scatters) if scatter is not None]
+    if known:
+        found = [scatter for scatter in scatters if scatter is not None]
+        columns["scatter"][known] = [scatter.ratio for scatter in found]
+        columns["scatter_class"][known] = [question.classes[s.widest] for s in found]
+        columns["scatter_p"][known] = effect_test(np.stack([s.statistics for s in found])).p
+    return columns
+
+
+def _table(
+    evaluation: Evaluation, point: Floats, groups: list[str], columns: dict[str, NDArray[Any]]
+) -> pd.DataFrame:
+    from sclcs.spi.names import operator_name
+
+    names = evaluation.operators
+    table = pd.DataFrame({"spi": names, "name": [operator_name(spi) for spi in names]})
+    table["score"] = point
+    for name, values in columns.items():
+        table[name] = values
+    table["source"] = "exact"
+    table["n_samples"] = evaluation.n_samples
+    table["status"], table["reason"] = evaluation.status, evaluation.reason
+    table["rank_group"] = groups
+    return table
+
+
+def _findings(
+    columns: dict[str, NDArray[Any]], halves: Floats, point: Floats, question: Question
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"entries": int(np.isfinite(point).sum())}
+    if question.target.kind == "classes":
+        sizes = np.bincount(np.asarray(question.values, dtype=np.int64))
+        found["classes"] = dict(zip(question.classes, sizes.tolist(), strict=True))
+    if np.isfinite(columns["p"]).any():
+        found["effect"] = {
+            "p": float(np.nanmin(columns["p"])),
+            "operators": int((columns["p"] < ALPHA).sum()),
+            "exchangeable": question.exchangeable,
+        }
+    elif not question.permutable:
+        found["effect"] = {"p": None, "operators": 0, "exchangeable": question.exchangeable}
+    if columns["best_set"].any():
+        size = int(columns["best_set"].sum())
+        found["best_set"] = {"entries": size, "confidence": BEST_CONFIDENCE}
+    worth = new_subjects_worth(halves)
+    if worth is not None:
+        found["worth"] = asdict(worth)
+        found["halves"] = _halves_agreement(halves)
+    if np.isfinite(columns["scatter_p"]).any() and np.isfinite(point).any():
+        best = int(np.nanargmax(point))
+        found["scatter"] = {
+            name: columns[name][best] for name in ("scatter", "scatter_p", "scatter_class")
+        }
+    return found
+
+
+def _halves_agreement(halves: Floats) -> dict[str, float | None]:
+    """Return how well the rankings of two halves agree, averaged over splits."""
+    known = np.isfinite(halves).any(axis=1)
+    pairs = halves[known].reshape(int(known.sum()), -1, 2)
+    whole = [pair for pair in pairs.transpose(1, 2, 0) if np.isfinite(pair).all()]
+    found = pd.DataFrame([agreement(one, two, (10,)) for one, two in whole])
+    return {name: float(found[name].mean()) for name in ("kendall", "ndcg@10", "overlap@10")}

@@ -1,0 +1,334 @@
+"""Which pairs of samples a question compares, and with what weight.
+
+A design knows nothing of operators, so one serves all of them. Its samples are sorted by
+subject; a *unit* is the samples of one subject with one class, and pair sums are kept per
+pair of units, because subjects are what is redrawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.benchmark.targets import Target
+from sclcs.cohort.table import label_column
+from sclcs.core.errors import InputError
+
+__all__ = ["PairDesign", "PairRules", "SampleCodes", "pair_design", "sample_codes"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+FAR_APART = 4.0  # window lengths between two scans of a subject on the line of places
+
+
+@dataclass(frozen=True)
+class PairRules:
+    """Which pairs are compared at all.
+
+    Parameters
+    ----------
+    exclude_same_subject : bool
+        For labels: never compare two samples of one subject. They share the label *and* the
+        person: counting them measures fingerprinting instead of the label.
+    across_sessions : bool, optional
+        For fingerprinting: compare a subject's samples only if they come from different
+        sessions. By default this is so when some subject has several.
+    overlapping : bool
+        Compare windows that share time points, as the paper does. They are alike because
+        they are partly the same data.
+    pooled : bool
+        Let every pair count alike, as the paper does, so that the largest class counts with
+        the square of its size. By default classes count alike (for fingerprinting, subjects).
+    """
+
+    exclude_same_subject: bool = True
+    across_sessions: bool | None = None
+    overlapping: bool = False
+    pooled: bool = False
+
+    @classmethod
+    def paper(cls) -> PairRules:
+        """Return the rules of the paper's reproduction."""
+        return cls(overlapping=True, pooled=True)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleCodes:
+    """What decides which samples are compared, as numbers; see :class:`PairDesign`.
+
+    The class of a sample without a label is -1.
+    """
+
+    classes: Integers
+    subjects: Integers
+    blocks: Integers
+    places: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PairDesign:
+    """The samples of a question, sorted by subject and class.
+
+    Parameters
+    ----------
+    rows : array of int
+        Their row numbers in the FC source.
+    classes, subjects : arrays of int
+        Codes of each sample; subjects are numbered from 0 without gaps.
+    blocks : array of int
+        Samples of one block are never compared: of one session, or of one subject.
+    places : array of float
+        Where a window begins, in window lengths, on a line on which scans lie far apart:
+        windows less than 1 apart share time points and are never compared.
+    groups : array of int
+        Only samples of one group are compared (those of one site); all 0 without.
+    weights : array of float
+        How often each sample counts.
+    target : Target
+        What is asked.
+    pooled : bool
+        Whether all pairs count alike, instead of all classes.
+    """
+
+    rows: Integers
+    classes: Integers
+    subjects: Integers
+    blocks: Integers
+    places: Floats
+    groups: Integers
+    weights: Floats
+    target: Target
+    pooled: bool = False
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of different subjects."""
+        return int(self.subjects[-1]) + 1 if len(self) else 0
+
+    @property
+    def n_classes(self) -> int:
+        """Number of different classes."""
+        return int(self.classes.max()) + 1 if len(self) else 0
+
+    @property
+    def fingerprinting(self) -> bool:
+        """Whether subjects themselves are the classes."""
+        return self.target.kind == "subject"
+
+    def compared(self, one: Integers, other: Integers) -> NDArray[np.bool_]:
+        """Say which samples are compared with which; the arrays are broadcast."""
+        return np.asarray(
+            (self.blocks[one] != self.blocks[other])
+            & (np.abs(self.places[one] - self.places[other]) >= 1.0)
+            & (self.groups[one] == self.groups[other])
+        )
+
+    @cached_property
+    def unit_starts(self) -> Integers:
+        """The first sample of each unit (one subject, one class)."""
+        new = np.ones(len(self), dtype=bool)
+        new[1:] = (np.diff(self.subjects) != 0) | (np.diff(self.classes) != 0)
+        return np.flatnonzero(new)
+
+    @cached_property
+    def unit_subjects(self) -> Integers:
+        """The subject of each unit."""
+        return self.subjects[self.unit_starts]
+
+    @cached_property
+    def unit_classes(self) -> Integers:
+        """The class of each unit."""
+        return self.classes[self.unit_starts]
+
+    @cached_property
+    def members_by_subject_size(self) -> list[Integers]:
+        """Positions of the samples of each subject, gathered by number of samples.
+
+        Each array has the shape (subject, sample of the subject), so that the pairs inside
+        all subjects of one size are one batched product.
+        """
+        starts = np.flatnonzero(np.r_[True, np.diff(self.subjects) != 0])
+        sizes = np.diff(np.r_[starts, len(self)])
+        return [starts[sizes == size][:, None] + np.arange(size) for size in np.unique(sizes)]
+
+    @cached_property
+    def pair_kinds(self) -> NDArray[np.int8]:
+        """For every ordered pair: 1 within, 0 between, -1 not compared."""
+        all_samples = np.arange(len(self))
+        kinds = (self.classes[:, None] == self.classes[None, :]).astype(np.int8)
+        kinds[~self.compared(all_samples[:, None], all_samples[None, :])] = -1
+        return np.asarray(kinds)
+
+    @cached_property
+    def degenerate(self) -> str:
+        """Why no score can be computed, and what to do; empty if one can."""
+        what = f"task {self.target.name!r}"
+        if not len(self):
+            return f"{what}: no sample has a label; choose another column."
+        if self.n_classes < 2:
+            return (
+                f"{what}: there is no between pair, because all {len(self)} samples are of one "
+                "class; take samples of at least two."
+            )
+        if not self._has_within_pair():
+            return (
+                f"{what}: there is no within pair, because no two samples that may be compared "
+                f"share a class ({len(self)} samples of {self.n_subjects} subjects); "
+                + self._within_advice()
+            )
+        return ""
+
+    def _has_within_pair(self) -> bool:
+        if not self.fingerprinting:  # two subjects of one class and group
+            cells = pd.DataFrame({"c": self.classes, "g": self.groups, "b": self.blocks})
+            return bool((cells.drop_duplicates().groupby(["c", "g"]).size() > 1).any())
+        return any(
+            bool(self.compared(members[:, :, None], members[:, None, :]).any())
+            for members in self.members_by_subject_size
+        )
+
+    def _within_advice(self) -> str:
+        if self.fingerprinting:
+            return (
+                "take at least two samples of some subjects that share no time points (from two "
+                "sessions, if sessions are compared)."
+            )
+        return "take samples of at least two subjects of one class."
+
+
+def pair_design(
+    samples: pd.DataFrame,
+    target: Target,
+    rows: Integers | None = None,
+    weights: Floats | None = None,
+    *,
+    rules: PairRules | None = None,
+    n_timepoints: int | None = None,
+    within: str | None = None,
+) -> PairDesign:
+    """Work out the pairs of a target.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        One row of facts per sample of the FC source.
+    target : Target
+        The subject, or a label. (Numbers have no pairs; they are scored on subjects.)
+    rows : array of int, optional
+        Only these samples.
+    weights : array of float, optional
+        Of these samples. Weights whose mean is below one are scaled to mean one: a core-set
+        never counts for fewer samples than it has.
+    rules : PairRules, optional
+        Which pairs are compared.
+    n_timepoints : int, optional
+        Length of a window; unknown if None, and then no two windows are taken to overlap.
+    within : str, optional
+        Compare only samples that agree in this column.
+
+    Returns
+    -------
+    PairDesign
+    """
+    rules = rules or PairRules()
+    rows = np.arange(len(samples)) if rows is None else np.asarray(rows)
+    weights = np.ones(len(rows)) if weights is None else np.array(weights, dtype=np.float64)
+    if len(weights) and weights.mean() < 1.0:
+        weights = weights / weights.mean()
+    labelled = target.values(samples).iloc[rows].notna().to_numpy()
+    rows, weights = rows[labelled], weights[labelled]
+    chosen = samples.iloc[rows]
+    codes = sample_codes(chosen, target, rules, n_timepoints)
+    groups = np.zeros(len(rows), np.int64) if within is None else _groups(chosen, within)
+    order = np.lexsort((rows, codes.blocks, codes.classes, codes.subjects))
+    return PairDesign(
+        rows[order],
+        codes.classes[order],
+        codes.subjects[order],
+        codes.blocks[order],
+        codes.places[order],
+        groups[order],
+        weights[order],
+        target,
+        rules.pooled,
+    )
+
+
+def sample_codes(
+    samples: pd.DataFrame, target: Target, rules: PairRules, n_timepoints: int | None
+) -> SampleCodes:
+    """Return what decides which samples are compared.
+
+    Parameters
+    ----------
+    samples : DataFrame
+    target : Target
+        The subject, or a label.
+    rules : PairRules
+    n_timepoints : int, optional
+        Length of a window.
+
+    Returns
+    -------
+    SampleCodes
+    """
+    subjects = _codes(samples["subject"])
+    return SampleCodes(
+        _codes(target.values(samples)),
+        subjects,
+        _blocks(samples, target, subjects, rules),
+        _places(samples, None if rules.overlapping else n_timepoints),
+    )
+
+
+def _places(samples: pd.DataFrame, n_timepoints: int | None) -> Floats:
+    """Return where every window begins, in window lengths, scans lying far apart."""
+    if n_timepoints is None or not {"scan", "start"} <= set(samples.columns):
+        return np.arange(len(samples), dtype=np.float64) * FAR_APART
+    starts = samples["start"].to_numpy(dtype=np.float64) / n_timepoints
+    scans = _codes(samples["scan"].fillna("") + "\x1f" + samples["subject"])
+    return np.asarray(scans * (float(np.ptp(starts)) + FAR_APART) + starts, dtype=np.float64)
+
+
+def _blocks(
+    samples: pd.DataFrame, target: Target, subjects: Integers, rules: PairRules
+) -> Integers:
+    if target.kind != "subject":
+        return subjects if rules.exclude_same_subject else np.arange(len(samples))
+    if not _sessions_matter(samples, rules.across_sessions):
+        return np.arange(len(samples))
+    sessions = _codes(label_column(samples, "session"))
+    unknown = sessions < 0
+    if unknown.any():
+        raise InputError(
+            f"Fingerprinting across sessions needs the session of every sample; it is missing "
+            f"for {int(unknown.sum())} of {len(samples)}. Fill the column `session`."
+        )
+    return np.asarray(subjects * (sessions.max() + 1) + sessions)
+
+
+def _sessions_matter(samples: pd.DataFrame, asked: bool | None) -> bool:
+    if asked is not None:
+        return asked
+    if "session" not in samples.columns:
+        return False
+    scans = samples[["subject", "session"]].dropna().drop_duplicates()
+    return bool(scans["subject"].duplicated().any())
+
+
+def _groups(samples: pd.DataFrame, within: str) -> Integers:
+    groups = _codes(label_column(samples, within))
+    if (groups < 0).any():
+        raise InputError(f"Comparing within {within} needs it of every sample; fill the column.")
+    return groups
+
+
+def _codes(column: pd.Series) -> Integers:
+    return np.asarray(pd.factorize(column, sort=True)[0], dtype=np.int64)

@@ -1,0 +1,225 @@
+"""Cross-validated prediction of a target from the kernel of cases, by kernel ridge regression.
+
+Subjects are the unit. Centring, the removal of covariates and the choice of the penalty (exact
+leave-one-out error on a grid) happen inside the training folds. All folds, repeats and
+penalties come from one eigendecomposition of the kernel: with
+M = G - G Z (Z' G Z)^-1 Z' G, G = (K + penalty)^-1, the error of subjects S that are left out is
+M_SS^-1 (M y)_S, exactly what refitting without them gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.core.errors import InputError
+from sclcs.core.seeds import generator
+
+__all__ = ["PENALTIES", "FoldRules", "Predictor", "make_folds"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+#: Vectors have length one, so the scale of a useful penalty does not depend on the cohort.
+PENALTIES = 10.0 ** np.linspace(-2, 3, 11)
+FEWEST_FOLDS = 2
+
+
+@dataclass(frozen=True)
+class FoldRules:
+    """How subjects are divided for cross-validation.
+
+    Parameters
+    ----------
+    folds : int
+        Into how many parts; each is predicted from the others.
+    repeats : int
+        With how many random divisions.
+    leave_out : str, optional
+        A column whose groups are the parts (``"site"``: leave one site out); there is one
+        division then.
+    """
+
+    folds: int = 10
+    repeats: int = 10
+    leave_out: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.folds < FEWEST_FOLDS:
+            raise InputError(f"Expected at least {FEWEST_FOLDS} folds, got {self.folds}.")
+        if self.repeats < 1:
+            raise InputError(f"Expected at least 1 repeat, got {self.repeats}.")
+
+
+def make_folds(
+    subjects: Integers, classes: Integers | None, rules: FoldRules, seed: int = 0
+) -> Integers:
+    """Deal subjects to folds, the same share of every class in each.
+
+    Parameters
+    ----------
+    subjects : array of int, shape (case,)
+        Cases of one subject are never in different folds.
+    classes : array of int, shape (case,), optional
+        None for a number.
+    rules : FoldRules
+        Without `leave_out`.
+    seed : int
+
+    Returns
+    -------
+    array of int, shape (repeat, case)
+        The fold of every case.
+    """
+    first = np.unique(subjects, return_index=True)[1]
+    strata = np.zeros(len(first), dtype=np.int64) if classes is None else classes[first]
+    n_folds = min(rules.folds, len(first))
+    table = np.empty((rules.repeats, len(subjects)), dtype=np.int64)
+    for repeat in range(rules.repeats):
+        keys = generator(seed, "folds", repeat).random(len(first))
+        order = np.lexsort((keys, strata))
+        fold = np.empty(len(first), dtype=np.int64)
+        fold[order] = np.arange(len(first)) % n_folds  # dealing in turn halves every class alike
+        table[repeat] = fold[subjects]
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A target and covariates, ready to be predicted from the kernel of any operator.
+
+    Parameters
+    ----------
+    target : array, shape (case, column)
+        The number, or one column of ones and zeros per class.
+    covariates : array, shape (case, column)
+        With an intercept; independent columns.
+    folds : array of int, shape (repeat, case)
+    """
+
+    target: Floats
+    covariates: Floats
+    folds: Integers
+
+    @cached_property
+    def _groups(self) -> list[list[Integers]]:
+        return [[np.flatnonzero(row == fold) for fold in np.unique(row)] for row in self.folds]
+
+    @cached_property
+    def residual_target(self) -> Floats:
+        """The target of left-out cases beyond what covariates of the others predict."""
+        found = np.empty((len(self.folds), *self.target.shape))
+        for repeat, groups in enumerate(self._groups):
+            for left_out in groups:
+                kept = np.setdiff1d(np.arange(len(self.target)), left_out)
+                fit = np.linalg.pinv(self.covariates[kept]) @ self.target[kept]
+                found[repeat, left_out] = self.target[left_out] - self.covariates[left_out] @ fit
+        return found
+
+    def out_of_fold(self, kernel: Floats) -> Floats:
+        """Predict every case from the folds without it, beyond what covariates predict.
+
+        Parameters
+        ----------
+        kernel : array, shape (case, case)
+
+        Returns
+        -------
+        array, shape (repeat, case, column)
+        """
+        makers = [_residual_maker(basis, self.covariates) for basis in _inverses(kernel)]
+        errors = [maker @ self.target for maker in makers]
+        found = np.empty((len(self.folds), *self.target.shape))
+        for repeat, groups in enumerate(self._groups):
+            for left_out in groups:
+                error = _best_error(makers, errors, left_out)
+                found[repeat, left_out] = self.residual_target[repeat, left_out] - error
+        return found
+
+    def statistics(self, kernel: Floats, permutations: Integers) -> Floats:
+        """Return the test statistic as it is, and with residuals of the target permuted.
+
+        The correlation of prediction and target, beyond the covariates, in the first division
+        into folds. One penalty serves all folds; it is chosen anew, by leave-one-out error, for
+        every permutation, so that the test is exact.
+
+        Parameters
+        ----------
+        kernel : array, shape (case, case)
+        permutations : array of int, shape (permutation, case)
+
+        Returns
+        -------
+        array, shape (1 + permutation,)
+        """
+        hat = self.covariates @ np.linalg.pinv(self.covariates)
+        residual = self.target - hat @ self.target
+        orders = np.vstack([np.arange(len(kernel))[None, :], permutations])
+        targets = residual[orders].transpose(1, 0, 2).reshape(len(kernel), -1)
+        targets = targets - hat @ targets
+        best = np.full(targets.shape[1] // self.target.shape[1], np.inf)
+        found = np.zeros(len(best))
+        for inverse in _inverses(kernel):
+            maker = _residual_maker(inverse, self.covariates)
+            errors = maker @ targets
+            alone = errors / np.diagonal(maker)[:, None]
+            loss = (alone**2).sum(axis=0).reshape(len(best), -1).sum(axis=1)
+            better = loss < best
+            predicted = targets - _leave_groups_out(maker, errors, self._groups[0])
+            score = _correlations(predicted, targets).reshape(len(best), -1).mean(axis=1)
+            found = np.where(better, score, found)
+            best = np.where(better, loss, best)
+        return found
+
+
+def _inverses(kernel: Floats) -> list[Floats]:
+    """Return (K + penalty)^-1 of every penalty, from one eigendecomposition."""
+    values, vectors = np.linalg.eigh(kernel)
+    values = np.maximum(values, 0.0)
+    return [(vectors / (values + penalty)) @ vectors.T for penalty in PENALTIES]
+
+
+def _residual_maker(inverse: Floats, covariates: Floats) -> Floats:
+    """Return M: what is left of a target after covariates (free) and kernel (penalised)."""
+    sides = inverse @ covariates
+    return np.asarray(inverse - sides @ np.linalg.solve(covariates.T @ sides, sides.T))
+
+
+def _best_error(makers: list[Floats], errors: list[Floats], left_out: Integers) -> Floats:
+    """Return the error of left-out cases, with the penalty that is best inside the others."""
+    from scipy.linalg import solve_triangular
+
+    kept = np.ones(len(makers[0]), dtype=bool)
+    kept[left_out] = False
+    best, chosen = np.inf, np.empty(0)
+    for maker, error in zip(makers, errors, strict=True):
+        rows = maker[left_out]
+        inside = np.linalg.cholesky(rows[:, left_out])
+        both = solve_triangular(
+            inside, np.hstack([rows[:, kept], error[left_out]]), lower=True, check_finite=False
+        )
+        across, whitened = both[:, : -error.shape[1]], both[:, -error.shape[1] :]
+        # M of the kept cases alone, as far as leave-one-out errors need it.
+        diagonal = np.diagonal(maker)[kept] - (across**2).sum(axis=0)
+        alone = (error[kept] - across.T @ whitened) / diagonal[:, None]
+        loss = float((alone**2).sum())
+        if loss < best:
+            best = loss
+            chosen = solve_triangular(inside, whitened, lower=True, trans=1, check_finite=False)
+    return chosen
+
+
+def _leave_groups_out(maker: Floats, errors: Floats, groups: list[Integers]) -> Floats:
+    found = np.empty_like(errors)
+    for left_out in groups:
+        inside = maker[np.ix_(left_out, left_out)]
+        found[left_out] = np.linalg.solve(inside, errors[left_out])
+    return found
+
+
+def _correlations(one: Floats, two: Floats) -> Floats:
+    one, two = one - one.mean(axis=0), two - two.mean(axis=0)
+    lengths = np.sqrt((one**2).sum(axis=0) * (two**2).sum(axis=0))
+    return np.asarray((one * two).sum(axis=0) / np.where(lengths > 0, lengths, np.inf))

@@ -1,0 +1,378 @@
+"""A question: a target asked of some samples, given covariates. It knows nothing of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.benchmark.cases import Cases, make_cases
+from sclcs.benchmark.covariates import column_codes, make_covariates, without_missing
+from sclcs.benchmark.draws import half_draws, pool_small_strata
+from sclcs.benchmark.pair_design import PairDesign, PairRules, pair_design
+from sclcs.benchmark.permutations import can_permute, permutation_table
+from sclcs.benchmark.prediction import FoldRules, Predictor, make_folds
+from sclcs.benchmark.reliability import window_cells
+from sclcs.benchmark.share import ShareModel, independent_columns, make_share_model
+from sclcs.benchmark.targets import Target, find_target
+from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort.table import label_column
+from sclcs.core.errors import InputError, name_first
+
+__all__ = ["Question", "make_question"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+SITE = "site"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Who is compared with whom, given what.
+
+    Parameters
+    ----------
+    target : Target
+        What is asked.
+    samples : DataFrame
+        The facts of all samples of the FC source.
+    rows : array of int
+        The samples that are asked, in the order of the source.
+    weights : array of float
+        How often each of them counts.
+    covariates : tuple of str
+        What is taken out.
+    within : str, optional
+        Compare inside the groups of this column only.
+    exchangeable : str, optional
+        The column inside whose groups the target is permuted and subjects are redrawn.
+    rules : PairRules
+        Which pairs of samples are compared.
+    n_timepoints : int, optional
+        Length of a window.
+    drop_missing : bool
+        Leave subjects out whose covariates are unknown.
+    folds : FoldRules
+        How subjects are divided for prediction.
+    seed : int
+        Of the division into folds.
+    """
+
+    target: Target
+    samples: pd.DataFrame
+    rows: Integers
+    weights: Floats
+    covariates: tuple[str, ...] = ()
+    within: str | None = None
+    exchangeable: str | None = None
+    rules: PairRules = field(default_factory=PairRules)
+    n_timepoints: int | None = None
+    drop_missing: bool = False
+    folds: FoldRules = field(default_factory=FoldRules)
+    seed: int = 0
+
+    def places_of(self, rows: Integers) -> Integers:
+        """Return where rows of the source stand among the samples of the question."""
+        return np.searchsorted(self.rows, rows)
+
+    @cached_property
+    def cases(self) -> Cases:
+        """The subjects (or subjects under one condition), for labels and numbers."""
+        cases = make_cases(self.samples, self.target, self.rows, self.weights)
+        columns = [*self.covariates, *([self.within] if self.within else [])]
+        return without_missing(cases, columns) if self.drop_missing else cases
+
+    @cached_property
+    def pairs(self) -> PairDesign:
+        """The pairs of samples, for labels and fingerprinting."""
+        if self.target.kind == "number":
+            raise InputError(
+                f"{self.target.name} is a number, and numbers make no pairs of equal class; "
+                "score it with share or predict."
+            )
+        rows, weights = self.rows, self.weights
+        if self.target.kind == "classes":
+            order = np.argsort(self.cases.rows)
+            rows, weights = self.cases.rows[order], self.cases.weights[order]
+        return pair_design(
+            self.samples, self.target, rows, weights,
+            rules=self.rules, n_timepoints=self.n_timepoints, within=self.within,
+        )  # fmt: skip
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of different subjects."""
+        if self.target.kind == "subject":
+            return self.pairs.n_subjects
+        return self.cases.n_subjects
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples that have a target."""
+        return len(self.pairs if self.target.kind == "subject" else self.cases.rows)
+
+    @cached_property
+    def values(self) -> Floats | Integers:
+        """The target of each case: codes of classes, or numbers."""
+        column = self.cases.target
+        if self.target.kind == "number":
+            return column.to_numpy(dtype=np.float64)
+        return np.asarray(pd.factorize(column, sort=True)[0], dtype=np.int64)
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The names of the classes, in the order of their codes; none for a number."""
+        if self.target.kind != "classes":
+            return []
+        return [str(name) for name in sorted(self.cases.target.unique())]
+
+    @cached_property
+    def covariate_matrix(self) -> Floats:
+        """The covariates of each case as numbers, with an intercept."""
+        names = [*self.covariates]
+        if self.within is not None and self.within not in names:
+            names.append(self.within)
+        return make_covariates(self.cases, names).matrix
+
+    @cached_property
+    def model(self) -> ShareModel:
+        """Target and covariates as a model of the kernel of cases."""
+        return make_share_model(
+            self.values,
+            self.covariate_matrix,
+            number=self.target.kind == "number",
+            subjects=self.cases.subjects if self.cases.repeated else None,
+        )
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """Target, covariates and folds, ready for prediction."""
+        model, cases = self.model, self.cases
+        classes = None if self.target.kind == "number" else np.asarray(self.values, np.int64)
+        columns = self.values[:, None]
+        if classes is not None:
+            columns = columns == np.arange(len(self.classes))
+        if self.folds.leave_out is None:
+            folds = make_folds(cases.subjects, classes, self.folds, self.seed)
+        else:
+            folds = column_codes(cases, self.folds.leave_out)[None, :]
+        if len(np.unique(folds[0])) < 2:
+            raise InputError(
+                f"Leaving out needs at least two groups, but {self.folds.leave_out} has one value "
+                "only; name another column or leave the option out."
+            )
+        covariates = independent_columns(model.within_subjects(self.covariate_matrix))
+        return Predictor(model.within_subjects(columns.astype(np.float64)), covariates, folds)
+
+    @cached_property
+    def degenerate(self) -> str:
+        """Why the question cannot be answered, and what to do; empty if it can."""
+        if self.target.kind == "subject":
+            return self.pairs.degenerate
+        problem = (
+            self._too_few_values() if self.target.kind == "number" else self._too_few_classes()
+        )
+        if problem:
+            return f"task {self.target.name!r}: {problem}"
+        return "" if self.rules.exclude_same_subject else self.pairs.degenerate
+
+    def _too_few_values(self) -> str:
+        n_subjects, n_values = self.cases.n_subjects, len(np.unique(self.values))
+        if n_subjects >= 4 and n_values >= 2:
+            return ""
+        return (
+            f"{n_subjects} subjects with {n_values} different values are too few; take more "
+            "samples."
+        )
+
+    def _too_few_classes(self) -> str:
+        if not len(self.cases):
+            return "no sample has a label; choose another column."
+        if len(self.classes) < 2:
+            return (
+                f"all {self.cases.n_subjects} subjects are of one class; take samples of at least "
+                "two."
+            )
+        alone = [self.classes[k] for k in np.flatnonzero(np.bincount(self.values) < 2)]
+        if not alone:
+            return ""
+        return (
+            f"there is no pair inside the classes {name_first(alone)}, which have one subject "
+            "each; take at least two subjects of every class."
+        )
+
+    @cached_property
+    def _sites(self) -> Integers:
+        """The exchangeable group of each case, or of each sample for fingerprinting."""
+        if self.target.kind != "subject":
+            if self.exchangeable is None:
+                return np.zeros(len(self.cases), dtype=np.int64)
+            column = self.cases.table[self.exchangeable]
+        elif self.exchangeable is None:
+            return np.zeros(len(self.pairs), dtype=np.int64)
+        else:
+            column = self.samples[self.exchangeable].iloc[self.pairs.rows]
+        # Subjects of unknown site are a group of their own.
+        return np.asarray(pd.factorize(column.map(str), sort=True)[0], dtype=np.int64)
+
+    @cached_property
+    def strata(self) -> Integers:
+        """The stratum of each subject, for redrawing: class and site."""
+        subjects = self.pairs.subjects if self.target.kind == "subject" else self.cases.subjects
+        first = np.unique(subjects, return_index=True)[1]
+        classes = np.zeros(len(first), dtype=np.int64)
+        if self.target.kind == "classes" and not self.cases.repeated:
+            classes = np.asarray(self.values, dtype=np.int64)[first]
+        return pool_small_strata(classes, self._sites[first])
+
+    def halves(self, n_splits: int, seed: int = 0) -> Floats:
+        """Return random halves of the subjects, shape (2 * n_splits, subject)."""
+        return half_draws(self.strata, n_splits, seed)
+
+    @cached_property
+    def permutable(self) -> bool:
+        """Whether permuting inside sites (or subjects) changes anything."""
+        if self.target.kind == "subject":
+            return True
+        return can_permute(self._exchange_blocks, self.values)
+
+    @property
+    def _exchange_blocks(self) -> Integers:
+        return self.cases.subjects if self.cases.repeated else self._sites
+
+    def permutations(self, count: int, seed: int = 0) -> Integers:
+        """Return permutations of the target, shape (count, case); of windows for subjects."""
+        if self.target.kind == "subject":
+            cells = window_cells(self.pairs, self.samples, self._sites)
+            return permutation_table(cells, count, seed)
+        return permutation_table(self._exchange_blocks, count, seed)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the question as JSON values."""
+        return {
+            "task": self.target.name,
+            "kind": self.target.kind,
+            "covariates": list(self.covariates),
+            "within": self.within,
+            "folds": asdict(self.folds),
+            "exchangeable": self.exchangeable,
+            "exclude_same_subject": self.rules.exclude_same_subject,
+            "overlapping": self.rules.overlapping,
+            "pooled": self.rules.pooled,
+            "samples": self.n_samples,
+            "subjects": self.n_subjects,
+            "repeated": self.target.kind != "subject" and self.cases.repeated,
+            "left_out_subjects": [] if self.target.kind == "subject" else self.cases.left_out,
+            "unlabelled_samples": self.n_unlabelled,
+        }
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Samples that were left out because they have no target."""
+        return 0 if self.target.kind == "subject" else self.cases.n_unlabelled
+
+
+def make_question(
+    samples: pd.DataFrame,
+    target: str | Target,
+    coreset: CoreSet | None = None,
+    *,
+    treat_as: Literal["number", "classes"] | None = None,
+    covariates: str | Sequence[str] = (),
+    within: str | Literal[False] | None = None,
+    rules: PairRules | None = None,
+    folds: FoldRules | None = None,
+    n_timepoints: int | None = None,
+    drop_missing: bool = False,
+    seed: int = 0,
+) -> Question:
+    """Prepare a question about the samples of an FC source.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        One row of facts per sample.
+    target : str or Target
+        ``"subject"``, or a column.
+    coreset : CoreSet, optional
+        Ask these samples only, with their weights.
+    treat_as : {"number", "classes"}, optional
+        What a column of numbers is, see :func:`~sclcs.benchmark.targets.find_target`.
+    covariates : str or sequence of str
+        Columns whose influence is taken out.
+    within : str or False, optional
+        Compare inside the groups of this column only (sites): pairs of other groups are not
+        compared, the target is permuted inside groups, and differences between groups are
+        taken out. By default, if there is a column ``site``, the target is permuted and
+        subjects are redrawn inside sites, and nothing else is changed; False permutes freely.
+    rules : PairRules, optional
+        Which pairs of samples are compared.
+    folds : FoldRules, optional
+        How subjects are divided for prediction.
+    n_timepoints : int, optional
+        Length of a window, to know which windows overlap.
+    drop_missing : bool
+        Leave subjects out whose covariates are unknown, instead of an error.
+    seed : int
+        Of the division into folds.
+
+    Returns
+    -------
+    Question
+    """
+    found = find_target(samples, target, treat_as)
+    names = [covariates] if isinstance(covariates, str) else list(covariates)
+    names = [part.strip() for name in names for part in name.split(",") if part.strip()]
+    for name in [*names, *([within] if within else [])]:
+        label_column(samples, name)
+    if names and found.kind == "subject":
+        raise InputError("Fingerprinting compares persons with themselves; it takes no covariates.")
+    rows, weights = _chosen(samples, coreset)
+    question = Question(
+        found,
+        samples,
+        rows,
+        weights,
+        tuple(dict.fromkeys(names)),
+        within or None,
+        _exchangeable(samples, found, within),
+        rules or PairRules(),
+        n_timepoints,
+        drop_missing,
+        folds or FoldRules(),
+        seed,
+    )
+    if found.kind != "subject" and not question.degenerate:
+        _ = question.model  # names missing covariates before any long work
+        if not question.rules.exclude_same_subject and question.cases.repeated:
+            raise InputError(
+                f"{found.name} changes within subjects; their samples can be compared with "
+                "exclude_same_subject=True only."
+            )
+    return question
+
+
+def _chosen(samples: pd.DataFrame, coreset: CoreSet | None) -> tuple[Integers, Floats]:
+    if coreset is None:
+        return np.arange(len(samples)), np.ones(len(samples))
+    rows = coreset.rows(samples.index)
+    weights = np.ones(len(rows)) if coreset.weight is None else np.asarray(coreset.weight)
+    order = np.argsort(rows)
+    return rows[order], weights[order].astype(np.float64)
+
+
+def _exchangeable(
+    samples: pd.DataFrame, target: Target, within: str | Literal[False] | None
+) -> str | None:
+    if within is False:
+        return None
+    if within is not None:
+        return within
+    usable = SITE in samples.columns and target.name != SITE
+    usable = usable and len(samples[SITE].dropna().unique()) > 1
+    return SITE if usable else None

@@ -1,0 +1,175 @@
+"""Geometry: how operators lie to each other. It needs no labels and is the same for every question.
+
+Two operators are alike if they call the same pairs of samples alike. A table measured on
+simulated and open data ships with the package; a handful of scans of the cohort at hand, its
+core-set, sharpens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.core.errors import InputError, name_first
+
+__all__ = ["Geometry", "blend", "gather_geometry", "measure_geometry", "shipped_geometry"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+#: As many subjects of a cohort say as much about its geometry as the shipped table does.
+SUBJECTS_WORTH_THE_TABLE = 40.0
+TABLE = "geometry.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """How alike operators are, and what their kernels look like.
+
+    Parameters
+    ----------
+    operators : tuple of str
+    similarity : array, shape (operator, operator)
+        Cosine of two operators' similarities over pairs of samples; 1 on the diagonal.
+    level, spread : array, shape (operator,)
+        Mean and standard deviation of an operator's similarities of different subjects.
+    n_subjects : float
+        How many subjects it was measured on; 0 for the shipped table.
+    """
+
+    operators: tuple[str, ...]
+    similarity: Floats
+    level: Floats
+    spread: Floats
+    n_subjects: float
+
+    @property
+    def share_scale(self) -> Floats:
+        """What turns an explained share into something that geometry carries over.
+
+        A share is an effect by the variance around it. The effect is linear in the kernel and
+        grows with the spread of the similarities; the variance is one minus their level.
+        """
+        return np.asarray((1.0 - self.level) / np.maximum(self.spread, np.finfo(np.float64).eps))
+
+    def take(self, operators: Sequence[str]) -> Geometry:
+        """Return the geometry of some operators, in the order given."""
+        place = {name: k for k, name in enumerate(self.operators)}
+        missing = [name for name in operators if name not in place]
+        if missing:
+            raise InputError(f"The geometry of {name_first(missing)} was never measured.")
+        rows = np.array([place[name] for name in operators], dtype=np.int64)
+        return Geometry(
+            tuple(operators),
+            self.similarity[np.ix_(rows, rows)],
+            self.level[rows],
+            self.spread[rows],
+            self.n_subjects,
+        )
+
+
+def gather_geometry(
+    operators: Sequence[str], columns: Sequence[Floats], n_subjects: float
+) -> Geometry:
+    """Make a geometry of the similarities of every operator.
+
+    Parameters
+    ----------
+    operators : sequence of str
+    columns : sequence of array, shape (pair,)
+        Of each operator, over the same pairs of samples of different subjects.
+    n_subjects : float
+        How many subjects form the pairs.
+
+    Returns
+    -------
+    Geometry
+    """
+    table = np.stack(columns, axis=1).astype(np.float64)
+    lengths = np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).eps)
+    similarity = (table / lengths).T @ (table / lengths)
+    np.fill_diagonal(similarity, 1.0)
+    return Geometry(tuple(operators), similarity, table.mean(axis=0), table.std(axis=0), n_subjects)
+
+
+def measure_geometry(
+    operators: Sequence[str], kernels: Sequence[NDArray[np.floating]], subjects: Integers
+) -> Geometry:
+    """Measure geometry on the samples of a core-set.
+
+    Parameters
+    ----------
+    operators : sequence of str
+    kernels : sequence of array, shape (sample, sample)
+        Similarities of the core-set's samples under each operator.
+    subjects : array of int, shape (sample,)
+        Pairs of samples of one subject do not count.
+
+    Returns
+    -------
+    Geometry
+    """
+    first, second = np.triu_indices(len(subjects), k=1)
+    apart = subjects[first] != subjects[second]
+    first, second = first[apart], second[apart]
+    if len(first) < 3:
+        raise InputError("Geometry needs at least three subjects in the core-set.")
+    columns = [np.asarray(kernel[first, second], dtype=np.float64) for kernel in kernels]
+    return gather_geometry(operators, columns, float(len(np.unique(subjects))))
+
+
+def blend(measured: Geometry, table: Geometry | None) -> Geometry:
+    """Sharpen the shipped table by what was measured on the cohort at hand.
+
+    Parameters
+    ----------
+    measured : Geometry
+    table : Geometry, optional
+        Operators that are not in it (a user's own) keep what was measured.
+
+    Returns
+    -------
+    Geometry
+        Of the measured operators. Level and spread are always those of the cohort.
+    """
+    if table is None:
+        return measured
+    known = np.array([name in set(table.operators) for name in measured.operators])
+    if not known.any():
+        return measured
+    names = [name for name, there in zip(measured.operators, known, strict=True) if there]
+    prior = measured.similarity.copy()
+    prior[np.ix_(known, known)] = table.take(names).similarity
+    weight = SUBJECTS_WORTH_THE_TABLE / (SUBJECTS_WORTH_THE_TABLE + measured.n_subjects)
+    similarity = _nearest_similarity((1 - weight) * measured.similarity + weight * prior)
+    return Geometry(
+        measured.operators, similarity, measured.level, measured.spread, measured.n_subjects
+    )
+
+
+def _nearest_similarity(matrix: Floats) -> Floats:
+    """Make a blended table a possible one: no direction may have a negative size."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    if values[0] >= 0:
+        return matrix
+    fixed = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    size = np.sqrt(np.diagonal(fixed))
+    return np.asarray(fixed / np.outer(size, size))
+
+
+@cache
+def shipped_geometry() -> Geometry:
+    """Return the table that comes with the package; ``tools/make_geometry.py`` makes it."""
+    with (files("sclcs.estimation") / TABLE).open("rb") as stream:
+        stored = np.load(stream, allow_pickle=False)
+        return Geometry(
+            tuple(str(name) for name in stored["operators"]),
+            stored["similarity"].astype(np.float64),
+            stored["level"].astype(np.float64),
+            stored["spread"].astype(np.float64),
+            0.0,
+        )

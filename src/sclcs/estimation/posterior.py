@@ -1,0 +1,105 @@
+"""What joint draws say: who could be the best, what stopping now may cost, what to compute next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.estimation.kriging import Estimate
+
+__all__ = ["Outlook", "look_ahead", "next_operator"]
+
+Floats = NDArray[np.float64]
+DRAWS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """Probabilities and regret, from joint draws of all scores.
+
+    Parameters
+    ----------
+    best : array, shape (operator,)
+        Probability to have the highest score on the whole cohort.
+    top : array, shape (operator,)
+        Probability to be among the `k` highest.
+    chosen : int
+        The operator to take now: the best of those whose score is exact.
+    regret : float
+        Expected loss of taking it: the highest score of all, less its own.
+    gain : array, shape (operator,)
+        Expected improvement over the chosen one if this operator were computed on everybody.
+    members : array of bool, shape (operator,)
+        The smallest set that holds the best operator with the asked probability.
+    """
+
+    best: Floats
+    top: Floats
+    chosen: int
+    regret: float
+    gain: Floats
+    members: NDArray[np.bool_]
+
+
+def look_ahead(
+    estimate: Estimate, *, k: int = 10, confidence: float = 0.9, seed: int = 0
+) -> Outlook:
+    """Look at joint draws of an estimate.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        With at least one exact score.
+    k : int
+        Size of the top.
+    confidence : float
+        Of the set that holds the best operator.
+    seed : int
+
+    Returns
+    -------
+    Outlook
+    """
+    drawn = estimate.draws(DRAWS, seed)
+    places = drawn.argmax(axis=0)
+    best = np.bincount(places, minlength=len(drawn)) / DRAWS
+    k = min(k, len(drawn))
+    limits = np.partition(drawn, len(drawn) - k, axis=0)[len(drawn) - k]
+    exact = np.where(estimate.exact, estimate.mean, -np.inf)
+    chosen = int(exact.argmax())
+    ahead = np.maximum(drawn - exact[chosen], 0.0)
+    gain = np.where(estimate.exact, 0.0, ahead.mean(axis=1))
+    order = np.argsort(-best, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(best[order]), confidence)) + 1
+    members = np.zeros(len(drawn), dtype=bool)
+    members[order[:enough]] = True
+    members[chosen] = True
+    return Outlook(
+        best,
+        (drawn >= limits).mean(axis=1),
+        chosen,
+        float(ahead.max(axis=0).mean()),
+        gain,
+        members,
+    )
+
+
+def next_operator(outlook: Outlook, seconds: Floats) -> int | None:
+    """Return the operator whose computation is expected to gain most per second.
+
+    Parameters
+    ----------
+    outlook : Outlook
+    seconds : array, shape (operator,)
+        What computing each operator on everybody costs; infinite if it does not fit any more.
+
+    Returns
+    -------
+    int or None
+        None if nothing promises a gain.
+    """
+    rate = np.where(np.isfinite(seconds), outlook.gain / np.maximum(seconds, 1e-9), 0.0)
+    place = int(rate.argmax())
+    return place if rate[place] > 0 else None
