@@ -3,7 +3,7 @@ import pytest
 
 from sclcs.core.errors import UnreadableFileError
 from sclcs.encoder import cache as cache_module
-from sclcs.encoder import trained_run
+from sclcs.encoder import trained_encoder
 from sclcs.encoder.cache import cache_folder
 
 
@@ -22,8 +22,8 @@ def trainings(monkeypatch):
 
 
 def test_a_hit_trains_nothing(trainable, quick, tmp_path, trainings):
-    first = trained_run(trainable, cache=tmp_path, **quick)
-    second = trained_run(trainable, cache=tmp_path, **quick)
+    first = trained_encoder(trainable, cache=tmp_path, **quick)
+    second = trained_encoder(trainable, cache=tmp_path, **quick)
     assert len(trainings) == 1
     assert np.array_equal(first.scores, second.scores)
     (entry,) = (tmp_path / "encoder").iterdir()  # the checkpoint is gone
@@ -31,27 +31,27 @@ def test_a_hit_trains_nothing(trainable, quick, tmp_path, trainings):
 
 
 def test_presets_can_be_read_off_the_name(trainable, tmp_path):
-    trained_run(trainable, "mha", epochs=1, seed=3, cache=tmp_path)
+    trained_encoder(trainable, "mha", epochs=1, seed=3, cache=tmp_path)
     (entry,) = (tmp_path / "encoder").iterdir()
     assert "-mha-1epochs-seed3-" in entry.name
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"heads": 2}, {"temperature": 0.2}])
 def test_another_seed_or_setting_is_another_entry(trainable, quick, tmp_path, trainings, change):
-    trained_run(trainable, cache=tmp_path, **quick)
-    trained_run(trainable, cache=tmp_path, **quick | change)
+    trained_encoder(trainable, cache=tmp_path, **quick)
+    trained_encoder(trainable, cache=tmp_path, **quick | change)
     assert len(trainings) == 2
 
 
 def test_another_cohort_is_another_entry(trainable, quick, tmp_path, trainings):
-    trained_run(trainable, cache=tmp_path, **quick)
-    trained_run(trainable.take(range(20)), cache=tmp_path, **quick)
+    trained_encoder(trainable, cache=tmp_path, **quick)
+    trained_encoder(trainable.take(range(20)), cache=tmp_path, **quick)
     assert len(trainings) == 2
 
 
 def test_the_cache_can_be_off(trainable, quick, tmp_path, trainings, monkeypatch):
     monkeypatch.setenv("SCLCS_CACHE", str(tmp_path))
-    trained_run(trainable, cache=False, **quick)
+    trained_encoder(trainable, cache=False, **quick)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,18 +78,18 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
     long = quick | {"epochs": 14}
     monkeypatch.setattr(Training, "_train_epoch", fail_late)
     with pytest.raises(KeyboardInterrupt):
-        trained_run(trainable, cache=tmp_path, **long)
+        trained_encoder(trainable, cache=tmp_path, **long)
     (left,) = (tmp_path / "encoder").iterdir()
     assert left.suffix == ".checkpoint"
     monkeypatch.undo()
-    resumed = trained_run(trainable, cache=tmp_path, **long)
-    assert np.array_equal(resumed.scores, trained_run(trainable, cache=False, **long).scores)
+    resumed = trained_encoder(trainable, cache=tmp_path, **long)
+    assert np.array_equal(resumed.scores, trained_encoder(trainable, cache=False, **long).scores)
     assert [path.is_dir() for path in (tmp_path / "encoder").iterdir()] == [True]
 
 
 def test_a_damaged_entry_is_named(trainable, quick, tmp_path):
-    trained_run(trainable, cache=tmp_path, **quick)
+    trained_encoder(trainable, cache=tmp_path, **quick)
     (entry,) = (tmp_path / "encoder").iterdir()
     (entry / "scores.csv").unlink()
     with pytest.raises(UnreadableFileError, match=entry.name):
-        trained_run(trainable, cache=tmp_path, **quick)
+        trained_encoder(trainable, cache=tmp_path, **quick)

@@ -7,7 +7,7 @@ from encoder_cohorts import make_cohort
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, MissingDependencyError, UnreadableFileError
-from sclcs.encoder import EncoderRun, train_encoder
+from sclcs.encoder import TrainedEncoder, train_encoder
 from sclcs.encoder import training as training_module
 from sclcs.encoder.model import AttentionEncoder
 from sclcs.encoder.training import Training, TrainingDivergedError, snapshot_epochs
@@ -188,7 +188,7 @@ def test_a_stored_cohort_gives_the_same_bits(trainable, quick, tmp_path):
 def test_a_run_survives_its_folder(trainable, quick, tmp_path):
     run = train_encoder(trainable, "official", keep_curves=True, **quick | {"epochs": 2})
     assert np.isinf(run.scores).any()
-    again = EncoderRun.open(run.save(tmp_path / "run"))
+    again = TrainedEncoder.open(run.save(tmp_path / "run"))
     assert np.array_equal(run.scores, again.scores)
     assert np.array_equal(run.curves, again.curves, equal_nan=True)
     assert run.history.equals(again.history)
@@ -203,7 +203,7 @@ def test_a_damaged_run_is_an_error(trainable, quick, tmp_path):
     folder = train_encoder(trainable, **quick).save(tmp_path / "run")
     (folder / "epochs.csv").unlink()
     with pytest.raises(UnreadableFileError, match="remove it and train again"):
-        EncoderRun.open(folder)
+        TrainedEncoder.open(folder)
 
 
 def test_kept_weights_give_the_maps_of_their_epoch(trainable, quick, monkeypatch):

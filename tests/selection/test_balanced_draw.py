@@ -4,7 +4,7 @@ import pytest
 from sclcs.core.seeds import generator
 from sclcs.selection.density import draw_balanced, stable_pool
 from sclcs.selection.sample_order import best, chances
-from sclcs.selection.scored import Scores, balanced_choice
+from sclcs.selection.scored import DensityParameters, Scores, balanced_choice
 
 OPTIONS = {"beta": 0.05, "bw_method": "scott", "bw_adjust": 1.0, "epsilon": 1e-8}
 
@@ -40,7 +40,7 @@ def test_constant_scores_are_drawn_uniformly():
 @pytest.mark.parametrize(("keep", "sign"), [("low", 1), ("high", -1)])
 def test_the_filter_discards_the_end_that_is_not_kept(keep, sign, small_cohort, rng):
     values = sign * rng.random(72)
-    options = {**OPTIONS, "beta": 0.5}
+    options = DensityParameters(density=True, beta=0.5)
     choice = balanced_choice(small_cohort, 30, 0, Scores(values, keep), options)
     worst_half = np.argsort(sign * values)[36:]
     assert set(choice.rows).isdisjoint(worst_half)

@@ -8,12 +8,12 @@ import pytest
 from sclcs.core.errors import InputError
 from sclcs.selection import select
 from sclcs.selection.clusters import nearest_members
-from sclcs.selection.features import FEATURE_PARAMETERS, sample_features
+from sclcs.selection.features import FeatureParameters, sample_features
 from sclcs.selection.kcenter import farthest_first
 
 
 def features_of(cohort, kind):
-    return sample_features(cohort, 0, {**FEATURE_PARAMETERS, "features": kind, "epochs": 2})[0]
+    return sample_features(cohort, 0, FeatureParameters(features=kind, epochs=2))[0]
 
 
 def test_features_are_fisher_z_of_correlations(small_cohort):

@@ -13,10 +13,22 @@ from sclcs.cohort.simulation import simulate_cohort
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.selection import select
 from sclcs.selection.guided import method
-from sclcs.selection.guided.certificate import LeftOut, _kendall, certify
+from sclcs.selection.guided.certificate import (
+    FLATTEST,
+    LeftOut,
+    _kendall,
+    certify,
+    leave_groups_out,
+)
 from sclcs.selection.guided.guide import CAREFUL, DISTRUST
-from sclcs.selection.guided.objective import core_scores
+from sclcs.selection.guided.objective import (
+    asked_scores,
+    core_scores,
+    fit_line,
+    operator_weights,
+)
 from sclcs.selection.guided.panel import make_panel, unseen_families
+from sclcs.selection.guided.search import Found
 from sclcs.selection.guided.weights import MOST
 from sclcs.spi import catalogue, compute, resolve
 
@@ -171,7 +183,8 @@ def test_the_sidecar_keeps_the_certificate(cohort, matrices, tmp_path):
     facts = json.loads(core.save(tmp_path / "core.csv").with_suffix(".json").read_text())
     (item,) = facts["parameters"]["certificate"]
     assert set(item) == {
-        "task", "ndcg@5", "kendall", "confidence", "groups", "operators", "unseen_operators",
+        "task", "score", "ndcg@5", "kendall", "confidence", "groups", "operators",
+        "unseen_operators",
     }  # fmt: skip
     assert (item["task"], item["confidence"]) == ("diagnosis", 0.8)
     for name in ("ndcg@5", "kendall"):
@@ -239,15 +252,82 @@ def test_mistakes_are_named(cohort, matrices):
         guided(cohort, None, panel=["pdist_cityblock", "pdist_chebyshev"])
     with pytest.raises(UnknownNameError, match="no column 'colour'"):
         guided(cohort, matrices, task="colour")
-    with pytest.raises(InputError, match="restarts to be a whole number from 1"):
+    with pytest.raises(InputError, match="restarts to be a whole number of at least 1"):
         guided(cohort, matrices, restarts=0)
-    with pytest.raises(InputError, match="target_ndcg between 0 and 1"):
+    with pytest.raises(InputError, match="target_ndcg to be a number above 0 and below 1"):
         guided(cohort, matrices, target_ndcg=95)
     with pytest.raises(InputError, match="weights to be true or false"):
         guided(cohort, matrices, weights="some")
-    with pytest.raises(InputError, match="distrust of at least 0"):
+    with pytest.raises(InputError, match="distrust to be a number of at least 0"):
         guided(cohort, matrices, distrust=-1)
     with pytest.raises(UnknownNameError, match="not in the FC store"):
         guided(cohort, matrices, panel=["gwtau", "phase_multitaper*", "pec", "kendalltau"])
     with pytest.raises(InputError, match="whole cohort"):
         guided(simulate_cohort(36, 4, 7, length=40, stride=20, seed=11), matrices)
+
+
+@pytest.mark.parametrize(
+    ("score", "searched"),
+    [
+        ("cohen_d", "cohen_d"),
+        ("difference", "difference"),
+        ("auc", "cohen_d"),
+        ("discr", "cohen_d"),
+    ],
+)
+def test_the_certificate_is_about_the_score_that_was_asked_for(cohort, matrices, score, searched):
+    """The first version certified Cohen's d whatever was asked for: fault 4."""
+    core = guided(cohort, matrices, task="diagnosis", distrust=0.1, score=score)
+    (item,) = core.parameters["certificate"]
+    assert (item["score"], core.parameters["score"]) == (score, score)
+    assert core.parameters["score_searched"] == searched
+    ordered = cohort.take(sorted(cohort.sample_ids))
+    panel = make_panel(ordered, ["diagnosis"], PANEL, fc=matrices, score=score)
+    whole = rank(matrices, "diagnosis", PANEL, score=score).scores
+    np.testing.assert_allclose(panel.asked[0], whole[panel.operators], rtol=1e-4)
+    followed = rank(matrices, "diagnosis", PANEL, score=searched).scores
+    np.testing.assert_allclose(panel.full[0], followed[panel.operators], rtol=1e-4)
+    rows = core.rows(ordered.sample_ids)
+    on_core = rank(matrices, "diagnosis", PANEL, core, score=score).scores
+    np.testing.assert_allclose(
+        asked_scores(panel, rows)[0], on_core[panel.operators], rtol=1e-3, atol=1e-4
+    )
+
+
+def test_another_score_gives_another_certificate_and_perhaps_another_search(cohort, matrices):
+    cores = {
+        score: guided(cohort, matrices, task="diagnosis", distrust=0.1, score=score)
+        for score in ("cohen_d", "difference", "auc")
+    }
+    # AUC is searched by its proxy: the same samples, but judged by AUC.
+    assert cores["auc"].sample_ids == cores["cohen_d"].sample_ids
+    assert cores["difference"].sample_ids != cores["cohen_d"].sample_ids
+    certified = {
+        score: core.parameters["certificate"][0]["ndcg@10"]["expected"]
+        for score, core in cores.items()
+    }
+    assert len(set(certified.values())) == 3
+
+
+def test_an_unknown_score_is_named(cohort, matrices):
+    with pytest.raises(UnknownNameError, match="No score is called 'cohens'"):
+        guided(cohort, matrices, score="cohens")
+
+
+@pytest.mark.parametrize("score", ["auc", "cohen_d"])
+def test_left_out_operators_are_predicted_in_the_score_that_was_asked_for(cohort, matrices, score):
+    ordered = cohort.take(sorted(cohort.sample_ids))
+    panel = make_panel(ordered, ["diagnosis"], PANEL, fc=matrices, score=score)
+    core = select(cohort, "stratified", 0.2, seed=3)
+    rows = np.sort(core.rows(ordered.sample_ids))
+    groups = [f"group {k}" for k in range(len(panel.operators))]
+    unguided = Found(rows, np.inf, np.inf, 0)
+    found = leave_groups_out(panel, groups, lambda _: unguided)
+    assert found.score == score
+    whole = rank(matrices, "diagnosis", PANEL, score=score).scores[panel.operators].to_numpy()
+    on_core = rank(matrices, "diagnosis", PANEL, core, score).scores[panel.operators].to_numpy()
+    for place in range(len(panel.operators)):
+        out = np.arange(len(panel.operators)) == place
+        line = fit_line(whole, on_core, operator_weights(panel.families, out))
+        expected = (on_core[place] - line.shift) / max(line.slope, FLATTEST)
+        assert found.implied[0, place] == pytest.approx(expected, abs=1e-4)

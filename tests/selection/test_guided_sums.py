@@ -1,18 +1,31 @@
 """The kernel's sums and scores are those of the pairs themselves, whatever was swapped."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sclcs.benchmark.design import make_design
-from sclcs.benchmark.pairs import OperatorPairs
-from sclcs.benchmark.scores import find_score
-from sclcs.benchmark.similarity import OperatorVectors, Screen
-from sclcs.benchmark.tasks import Codes, make_task
+from sclcs.benchmark import (
+    CRITERIA,
+    Kernel,
+    KernelView,
+    PairRules,
+    Target,
+    find_criterion,
+    make_question,
+)
+from sclcs.benchmark.features import Screen
+from sclcs.benchmark.pair_design import SampleCodes, sample_codes
 from sclcs.cohort.coreset import CoreSet
 from sclcs.selection.guided.kernel import core_sums, move, swap
-from sclcs.selection.guided.objective import Objective, core_scores, fit_line, operator_weights
+from sclcs.selection.guided.objective import (
+    Objective,
+    asked_scores,
+    core_scores,
+    fit_line,
+    operator_weights,
+)
 from sclcs.selection.guided.panel import Panel
 from sclcs.selection.guided.search import Units, search
 from sclcs.selection.guided.swaps import swap_search
@@ -34,15 +47,18 @@ def panel(units_of_operators):
     similarity = np.stack([v @ v.T for v in units_of_operators], axis=2)
     subjects = np.sort(random.integers(0, 8, N_SAMPLES))
     labels = np.array([0, 1, 1, 0, 1, 0, -1, 0])[subjects]  # one subject has no label
+    places = subjects * 9.0 + random.integers(0, 5, N_SAMPLES) / 2  # some windows overlap
     codes = [
-        Codes(subjects, np.arange(N_SAMPLES), subjects),
-        Codes(labels, subjects, subjects),
+        SampleCodes(subjects, subjects, np.arange(N_SAMPLES), places),
+        SampleCodes(labels, subjects, subjects, places),
     ]
     full = random.normal(size=(2, N_OPERATORS))
     names = [f"op{k}" for k in range(N_OPERATORS)]
+    samples = pd.DataFrame({"subject": subjects, "diagnosis": labels})
+    targets = [Target("subject", "subject"), Target("diagnosis", "classes")]
     return Panel(
         names, ["a", "a", "b", "c", "d"], np.ascontiguousarray(similarity), np.arange(N_SAMPLES),
-        codes, full, ["subject", "diagnosis"], {},
+        samples, targets, codes, full, full, full, ("cohen_d", "cohen_d"),
     )  # fmt: skip
 
 
@@ -54,6 +70,8 @@ def by_definition(panel, rows):
         for i in rows:
             for j in rows:
                 if codes.blocks[i] == codes.blocks[j] or min(codes.classes[[i, j]]) < 0:
+                    continue
+                if abs(codes.places[i] - codes.places[j]) < 1:
                     continue
                 kind = 0 if codes.classes[i] == codes.classes[j] else 1
                 value = panel.similarity[i, j].astype(float)
@@ -67,7 +85,7 @@ def by_definition(panel, rows):
 @given(data=st.data())
 def test_sums_after_any_swaps_equal_those_from_scratch(panel, data):
     rows = data.draw(st.lists(st.integers(0, N_SAMPLES - 1), min_size=4, max_size=15, unique=True))
-    arguments = (panel.similarity, panel.classes, panel.blocks)
+    arguments = (panel.similarity, panel.classes, panel.blocks, panel.places)
     sums, counts, pairs = core_sums(*arguments, np.array(rows), np.ones(len(rows)))
     for _ in range(data.draw(st.integers(1, 4))):
         n_swapped = data.draw(st.integers(1, 3))
@@ -85,26 +103,46 @@ def test_sums_after_any_swaps_equal_those_from_scratch(panel, data):
     np.testing.assert_array_equal(counts, expected_counts)
 
 
-@pytest.mark.parametrize("task", ["subject", "diagnosis"])
-def test_scores_are_those_of_the_benchmark(small_cohort, task):
+SCORED = [
+    (task, name)
+    for task, kind in (("subject", "subject"), ("diagnosis", "classes"))
+    for name, criterion in CRITERIA.items()
+    if kind in criterion.kinds and not name.startswith("predict")
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("task", "score"), SCORED)
+def test_scores_are_those_of_the_benchmark(small_cohort, task, weighted, score):
     random = np.random.default_rng(6)
     rows = np.sort(random.choice(len(small_cohort), 31, replace=False))
     vectors = random.normal(size=(len(small_cohort), 13))
     vectors -= vectors.mean(axis=1, keepdims=True)
     units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     every = np.ones(len(units), dtype=bool)
-    core = CoreSet([small_cohort.sample_ids[row] for row in rows])
-    design = make_design(small_cohort.samples, make_task(task), core)
-    pairs = OperatorPairs(
-        OperatorVectors(units, every, Screen(every, ~every)).take(design.rows), design
-    )
-    codes = make_task(task).codes(small_cohort.samples)
+    weights = random.uniform(0.5, 2, len(rows)) if weighted else None
+    if weighted:
+        weights /= weights.mean()
+    core = CoreSet([small_cohort.sample_ids[row] for row in rows], weight=weights)
+    kernel = Kernel(units, every, Screen(every, ~every))
+    length = small_cohort.n_timepoints
+
+    def view(rules):
+        question = make_question(small_cohort.samples, task, core, rules=rules, n_timepoints=length)
+        return KernelView(kernel.take(question.rows), question)
+
+    target = view(PairRules()).question.target
+    codes = sample_codes(small_cohort.samples, target, PairRules(pooled=True), length)
+    none = np.zeros((1, 1))
     panel = Panel(
         ["op"], ["a"], np.ascontiguousarray((units @ units.T)[:, :, None]),
-        np.arange(len(units)), [codes], np.zeros((1, 1)), [task], {},
+        np.arange(len(units)), small_cohort.samples, [target], [codes],
+        none, none, none, (score,), length,
     )  # fmt: skip
-    expected = find_score("cohen_d").compute(pairs)[0]
-    assert core_scores(panel, rows)[0, 0] == pytest.approx(expected, abs=1e-5)
+    expected = find_criterion(score).compute(view(PairRules()))[0]
+    assert asked_scores(panel, rows, weights)[0, 0] == pytest.approx(expected, rel=2e-4, abs=2e-6)
+    proxy = find_criterion(panel.searched).compute(view(PairRules(pooled=True)))[0]
+    assert core_scores(panel, rows, weights)[0, 0] == pytest.approx(proxy, rel=2e-4)
 
 
 def single_samples(panel):
@@ -134,10 +172,10 @@ def test_the_search_stops_when_nothing_helps_any_more(panel):
     chances = np.random.default_rng(1).random((300, 2))
 
     def run(n_proposals, patience):
-        problem = (panel.similarity, panel.classes, panel.blocks, units.for_kernel())
+        given = (panel.similarity, panel.classes, panel.blocks, panel.places, units)
         start = np.arange(12)
         return swap_search(
-            *problem, objective.for_kernel(), start, 0, chances[:n_proposals], patience
+            *given, objective.for_kernel(), start, 0, chances[:n_proposals], patience
         )
 
     made = [run(n, 300)[3] for n in range(1, 301)]

@@ -28,7 +28,7 @@ those = {
 def choose(cohort, method, ratio=0.3, seed=0, **parameters):
     if SELECTORS[method].needs_training:
         parameters.setdefault("epochs", EPOCHS)
-    if "proposals" in SELECTORS[method].parameters:
+    if SELECTORS[method].guided:
         parameters.setdefault("proposals", PROPOSALS)
     return select(cohort, method, ratio, seed, **parameters)
 
@@ -54,8 +54,35 @@ def test_the_row_explains_itself(method):
     row = SELECTORS[method]
     assert row.summary.endswith(".")
     assert row.reference
-    assert set(row.parameter_help) >= set(row.parameters)
     json.dumps(row.to_dict())
+
+
+@every_method
+def test_every_parameter_has_a_default_a_meaning_and_a_check(method):
+    model = SELECTORS[method].parameters
+    defaults, helps, expected = model.defaults(), model.helps(), model.expected()
+    assert set(defaults) == set(helps) == set(expected) == set(model.model_fields)
+    assert all(helps.values())
+    assert all(expected.values())
+    complete = SELECTORS[method].complete({})
+    assert complete.to_dict() == defaults
+    # What was checked once passes again, and nothing can be changed afterwards.
+    assert SELECTORS[method].complete(complete.to_dict()) == complete
+    for name in defaults:
+        with pytest.raises(ValueError, match="frozen"):
+            setattr(complete, name, None)
+
+
+@every_method
+def test_capabilities_are_those_of_the_parameters(method):
+    row = SELECTORS[method]
+    names = set(row.parameters.model_fields)
+    assert row.guided == ({"panel", "fc", "score", "task"} <= names)
+    assert row.can_balance == ("density" in names)
+    assert (row.network == "encoder") == ("preset" in names)
+    assert (row.network == "classifier") == ("dimensions" in names)
+    assert row.network or not row.needs_training
+    assert row.version >= 1
 
 
 @every_method
@@ -122,7 +149,8 @@ def test_what_was_recorded_makes_it_again(method, small_cohort, tmp_path):
     core.save(tmp_path / "core.csv")
     known = CoreSet.open(tmp_path / "core.csv")
     assert known.fingerprint == small_cohort.fingerprint
-    facts = {n: v for n, v in known.parameters.items() if n in SELECTORS[method].parameters}
+    fields = SELECTORS[method].parameters.model_fields
+    facts = {n: v for n, v in known.parameters.items() if n in fields}
     again = select(small_cohort, known.method, known.parameters["ratio"], known.seed, **facts)
     assert again.sample_ids == core.sample_ids
 
@@ -217,7 +245,7 @@ def test_wrong_values_are_named_before_training(method, name, small_cohort, monk
             small_cohort,
             method,
             **{name: value},
-            **({"cache": False} if "task" in SELECTORS[method].parameters else {}),
+            **({"cache": False} if SELECTORS[method].takes_task else {}),
         )
 
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import OutputExistsError
+from sclcs.core.identity import Identity
 from sclcs.core.logging import get_logger
-from sclcs.encoder.run import EncoderRun
+from sclcs.encoder.identity import training_identity
 from sclcs.encoder.settings import PRESETS, EncoderSettings, encoder_settings
 from sclcs.encoder.train import train_encoder
+from sclcs.encoder.trained import TrainedEncoder
 
-__all__ = ["CACHE_VARIABLE", "cache_folder", "cache_place", "kept_run", "trained_run"]
+__all__ = ["CACHE_VARIABLE", "cache_folder", "cache_place", "kept_training", "trained_encoder"]
 
 CACHE_VARIABLE = "SCLCS_CACHE"
-#: Raised when the same settings would give other scores than before.
-ALGORITHM_VERSION = 1
+DIGITS = 12
 
 _log = get_logger(__name__)
 
@@ -37,13 +35,11 @@ def cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     return Path(platformdirs.user_cache_dir("sclcs", appauthor=False))
 
 
-def cache_place(
-    cache: str | os.PathLike[str] | bool | None, kind: str, name: str, facts: dict[str, Any]
-) -> Path:
-    """Return the folder of a training: readable, and different whenever the facts differ."""
+def cache_place(cache: str | os.PathLike[str] | bool | None, name: str, identity: Identity) -> Path:
+    """Return the folder of a training: readable, and different whenever its identity is."""
     root = cache_folder(None if isinstance(cache, bool) else cache)
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-    return root / kind / f"{facts['cohort'][:8]}-{name}seed{facts['seed']}-{digest}"
+    cohort, seed = str(identity.inputs["cohort"])[:8], identity.seeds["training"]
+    return root / identity.kind / f"{cohort}-{name}seed{seed}-{identity.digest(DIGITS)}"
 
 
 class Saveable(Protocol):
@@ -56,29 +52,29 @@ class Saveable(Protocol):
 Run = TypeVar("Run", bound=Saveable)
 
 
-def kept_run(place: Path, read: Callable[[Path], Run], train: Callable[[Path], Run]) -> Run:
+def kept_training(place: Path, read: Callable[[Path], Run], train: Callable[[Path], Run]) -> Run:
     """Read a training from its place in the cache, or train (with a checkpoint) and keep it."""
     if place.exists():
         _log.info("Taking a finished training from %s", place)
         return read(place)
     checkpoint = place.with_name(f"{place.name}.checkpoint")
-    run = train(checkpoint)
+    trained = train(checkpoint)
     try:
-        run.save(place)
+        trained.save(place)
     except OutputExistsError:
         _log.info("Another process has finished the same training meanwhile.")
     checkpoint.unlink(missing_ok=True)
-    return run
+    return trained
 
 
 def _label(settings: EncoderSettings) -> str:
     for name, preset in PRESETS.items():
-        if replace(preset, epochs=settings.epochs) == settings:
+        if preset.to_dict() | {"epochs": settings.epochs} == settings.to_dict():
             return name
     return "custom"
 
 
-def trained_run(
+def trained_encoder(
     cohort: Cohort,
     settings: str | EncoderSettings = "paper",
     *,
@@ -87,7 +83,7 @@ def trained_run(
     cache: str | os.PathLike[str] | bool | None = None,
     memory_gb: float | None = None,
     **changes: Any,  # noqa: ANN401
-) -> EncoderRun:
+) -> TrainedEncoder:
     """Return a training from the cache, or train and keep it.
 
     An interrupted training leaves a checkpoint in the cache and continues from there.
@@ -112,22 +108,16 @@ def trained_run(
 
     Returns
     -------
-    EncoderRun
+    TrainedEncoder
     """
     chosen = encoder_settings(settings, **changes)
     options: dict[str, Any] = {"seed": seed, "device": device, "memory_gb": memory_gb}
     if cache is False:
         return train_encoder(cohort, chosen, **options)
-    # The device is no part of the place: it decides last digits only.
-    facts = {
-        "version": ALGORITHM_VERSION,
-        "cohort": cohort.fingerprint,
-        "settings": chosen.to_dict(),
-        "seed": seed,
-    }
+    identity = training_identity("encoder", cohort.fingerprint, chosen.to_dict(), seed)
     name = f"{_label(chosen)}-{chosen.epochs}epochs-"
-    return kept_run(
-        cache_place(cache, "encoder", name, facts),
-        EncoderRun.open,
+    return kept_training(
+        cache_place(cache, name, identity),
+        TrainedEncoder.open,
         lambda checkpoint: train_encoder(cohort, chosen, checkpoint=checkpoint, **options),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import uuid
 import zipfile
@@ -13,19 +12,8 @@ import torch
 
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import explain_write_errors
-from sclcs.encoder.settings import EncoderSettings
 
-__all__ = ["identity", "read_checkpoint", "write_checkpoint"]
-
-
-def identity(fingerprint: str, settings: EncoderSettings, seed: int, keep_curves: bool) -> str:
-    """Return what two trainings must share for one to continue the other.
-
-    The number of epochs is left out: a longer training begins like a shorter one.
-    """
-    rest = {name: value for name, value in settings.to_dict().items() if name != "epochs"}
-    facts = {"cohort": fingerprint, "seed": seed, "curves": keep_curves, "settings": rest}
-    return json.dumps(facts, sort_keys=True)
+__all__ = ["read_checkpoint", "write_checkpoint"]
 
 
 def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
@@ -49,7 +37,7 @@ def read_checkpoint(path: Path, expected_identity: str, epochs: int) -> dict[str
     path : Path
         The file.
     expected_identity : str
-        From :func:`identity`.
+        From :func:`~sclcs.encoder.identity.training_identity`.
     epochs : int
         Epochs asked for now.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,37 +23,45 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.files import write_json, write_text
 from sclcs.core.progress import track
-from sclcs.encoder.run import EncoderRun
+from sclcs.encoder.identity import ENCODER_VERSION
 from sclcs.encoder.settings import EncoderSettings, encoder_settings
 from sclcs.encoder.train import train_encoder
+from sclcs.encoder.trained import TrainedEncoder
 
-__all__ = ["PAPER_DIMS", "PAPER_EPOCHS", "PAPER_HEADS", "grid_search", "scores_after"]
+__all__ = [
+    "PAPER_DIMS",
+    "PAPER_EPOCHS",
+    "PAPER_HEADS",
+    "grid_search",
+    "grid_training",
+    "scores_after",
+]
 
 PAPER_DIMS = (4, 8, 16, 32, 64, 128, 256)
 PAPER_HEADS = (2, 4, 8, 16, 32, 64)
 PAPER_EPOCHS = (50, 100, 150, 200)
 
 
-def scores_after(run: EncoderRun, epochs: int) -> NDArray[np.float64]:
+def scores_after(trained: TrainedEncoder, epochs: int) -> NDArray[np.float64]:
     """Return the scores that a shorter training would have given.
 
     Parameters
     ----------
-    run : EncoderRun
+    trained : TrainedEncoder
         With its curves.
     epochs : int
-        At most the epochs of the run. The first epochs of a long training are those of a
+        At most the epochs of the training. The first epochs of a long training are those of a
         short one.
 
     Returns
     -------
     array of float
     """
-    if run.curves is None or epochs > run.settings.epochs:
+    if trained.curves is None or epochs > trained.settings.epochs:
         raise InputError(
-            f"Scores after {epochs} epochs need a run of at least so many with its curves kept."
+            f"Scores after {epochs} epochs need a training of so many or more with its curves kept."
         )
-    counted = run.curves[:, run.settings.burn_in : epochs].astype(np.float64)
+    counted = trained.curves[:, trained.settings.burn_in : epochs].astype(np.float64)
     known = np.isfinite(counted)
     total = np.where(known, counted, 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,8 +121,8 @@ def grid_search(
     cells = list(itertools.product(dims, heads))
     for dim, n_heads in track(cells, "Searching the grid"):
         cell = base.change({"dim": dim, "heads": n_heads})
-        runs = [_run(cohort, cell, seed, folder, device) for seed in seeds]
-        rows.extend(_judge(runs, sorted(epochs)))
+        trained = [grid_training(cohort, cell, seed, folder, device) for seed in seeds]
+        rows.extend(_judge(trained, sorted(epochs)))
     table = pd.DataFrame(rows).sort_values(
         ["stability", "epochs", "dim", "heads"], ascending=[False, True, True, True]
     )
@@ -124,30 +133,49 @@ def grid_search(
     return table
 
 
-def _run(
-    cohort: Cohort, settings: EncoderSettings, seed: int, folder: Path, device: str
-) -> EncoderRun:
+def grid_training(
+    cohort: Cohort, settings: EncoderSettings, seed: int, folder: Path, device: str = "auto"
+) -> TrainedEncoder:
+    """Return one training of a grid with its curves: the one in the folder, or a new one.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    settings : EncoderSettings
+    seed : int
+    folder : Path
+        Of the grid.
+    device : str
+
+    Returns
+    -------
+    TrainedEncoder
+    """
     name = f"dim{settings.dim}-heads{settings.heads}-epochs{settings.epochs}-seed{seed}"
     place = folder / "runs" / name
     if place.exists():
-        known = EncoderRun.open(place)
+        known = TrainedEncoder.open(place)
         if (known.settings, known.fingerprint) != (settings, cohort.fingerprint):
             raise InputError(
-                f"The run {place} was made with other settings or another cohort; "
+                f"The training {place} was made with other settings or another cohort; "
                 "choose another folder."
             )
-        return known
-    run = train_encoder(cohort, settings, seed=seed, device=device, keep_curves=True)
-    run.save(place)
-    return run
+        if known.facts.get("algorithm", 1) == ENCODER_VERSION:
+            return known
+        shutil.rmtree(place)  # its scores are not those that this version gives
+    trained = train_encoder(cohort, settings, seed=seed, device=device, keep_curves=True)
+    trained.save(place)
+    return trained
 
 
-def _judge(runs: Sequence[EncoderRun], epochs: Sequence[int]) -> Iterator[dict[str, float]]:
-    settings = runs[0].settings
+def _judge(trained: Sequence[TrainedEncoder], epochs: Sequence[int]) -> Iterator[dict[str, float]]:
+    settings = trained[0].settings
     for length in epochs:
-        scores = [scores_after(run, length) for run in runs]
-        at_end = pd.concat([run.history.iloc[[length - 1]] for run in runs]).mean()
-        moved = np.mean([run.history["perturbation"].to_numpy()[:length] for run in runs], axis=0)
+        scores = [scores_after(one, length) for one in trained]
+        at_end = pd.concat([one.history.iloc[[length - 1]] for one in trained]).mean()
+        moved = np.mean(
+            [one.history["perturbation"].to_numpy()[:length] for one in trained], axis=0
+        )
         tail = moved[-max(1, length // 10) :]
         yield {
             "dim": settings.dim,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self
 
-from sclcs.core.errors import InputError, UnknownNameError
+from pydantic import model_validator
+
+from sclcs.core.errors import UnknownNameError
+from sclcs.core.settings import Settings, setting
 
 __all__ = ["PRESETS", "EncoderSettings", "encoder_settings"]
 
@@ -19,20 +20,8 @@ Pooling = Literal["mean", "max"]
 Denominator = Literal["negatives", "negatives+self", "infonce"]
 Tracking = Literal["every-epoch", "logged"]
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "attention": get_args(Attention),
-    "scale": get_args(Scale),
-    "fusion": get_args(Fusion),
-    "values": get_args(Values),
-    "input_norm": get_args(InputNorm),
-    "pooling": get_args(Pooling),
-    "denominator": get_args(Denominator),
-    "tracking": get_args(Tracking),
-}
 
-
-@dataclass(frozen=True)
-class EncoderSettings:
+class EncoderSettings(Settings):
     """How the encoder is built, trained and scored; the defaults are the preset ``paper``.
 
     Parameters
@@ -94,88 +83,64 @@ class EncoderSettings:
     'logits'
     """
 
-    heads: int = 16
-    dim: int = 32
-    attention: Attention = "softmax"
-    scale: Scale = "sqrt_dim"
-    qk_bias: bool = False
-    fusion: Fusion = "learned"
-    values: Values = "shared"
-    input_norm: InputNorm = "layernorm"
-    mlp: bool = False
-    mlp_ratio: int = 4
-    dropout: float = 0.1
-    pooling: Pooling = "mean"
-    denominator: Denominator = "negatives"
-    temperature: float = 0.1
-    attention_l1: float = 0.0
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    batch_subjects: int = 64
-    allow_overlap: bool = True
-    epochs: int = 200
-    tracking: Tracking = "every-epoch"
-    power: Literal[1, 2] = 2
-    burn_in: int = 0
-    last_scored_epoch: int | None = None
+    heads: int = setting("number of attention heads", 16, ge=1)
+    dim: int = setting("width of a head and of the embedding", 32, ge=1)
+    attention: Attention = setting("softmax, or logits as in the published scripts", "softmax")
+    scale: Scale = setting(
+        "divide products by the root of the width (sqrt_dim) or of the length (sqrt_in)",
+        "sqrt_dim",
+    )
+    qk_bias: bool = setting("whether queries and keys have a bias", False)
+    fusion: Fusion = setting("learned weights of the heads, or uniform", "learned")
+    values: Values = setting("one value projection (shared) or one per head (per-head)", "shared")
+    input_norm: InputNorm = setting("layernorm, zscore or none", "layernorm")
+    mlp: bool = setting("whether a two-layer block follows the output projection", False)
+    mlp_ratio: int = setting("hidden width of that block, as a multiple of dim", 4, ge=1)
+    dropout: float = setting("share of units dropped inside that block", 0.1, ge=0, lt=1)
+    pooling: Pooling = setting("mean or max over regions", "mean")
+    denominator: Denominator = setting(
+        "of the loss: negatives, negatives+self or infonce", "negatives"
+    )
+    temperature: float = setting("divides the similarities in the loss", 0.1, gt=0)
+    attention_l1: float = setting(
+        "weight of the mean absolute entry of the map in the loss", 0.0, ge=0
+    )
+    learning_rate: float = setting("of Adam", 1e-3, ge=0)
+    weight_decay: float = setting("of Adam", 0.0, ge=0)
+    batch_subjects: int = setting("subjects per batch, two windows of each", 64, ge=2)
+    allow_overlap: bool = setting("whether the two windows of a pair may share time points", True)
+    epochs: int = setting("length of training", 200, ge=1)
+    tracking: Tracking = setting(
+        "compare maps after every epoch (every-epoch) or when drawn (logged)", "every-epoch"
+    )
+    power: Literal[1, 2] = setting("squared (2) or plain (1) norm of the difference of two maps", 2)
+    burn_in: int = setting("differences up to this epoch do not count", 0)
+    last_scored_epoch: int | None = setting("differences after this epoch do not count", None)
 
-    def __post_init__(self) -> None:
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise InputError(
-                    f"Expected {name} to be one of {', '.join(known)}, got {getattr(self, name)!r}."
-                )
-        for name in ("heads", "dim", "mlp_ratio", "epochs"):
-            _require(name, getattr(self, name), "a whole number of at least 1", _positive_whole)
-        _require("batch_subjects", self.batch_subjects, "at least 2", lambda v: v >= 2)
-        _require("temperature", self.temperature, "above 0", lambda v: v > 0)
-        _require("dropout", self.dropout, "at least 0 and below 1", lambda v: 0 <= v < 1)
-        _require("power", self.power, "1 or 2", lambda v: v in (1, 2))
-        for name in ("learning_rate", "weight_decay", "attention_l1"):
-            _require(name, getattr(self, name), "at least 0", lambda v: v >= 0)
-        self._check_scored_epochs()
-        if self.values == "per-head" and (self.fusion, self.attention) != ("uniform", "softmax"):
-            raise InputError(
-                "values='per-head' is the published ablation and needs fusion='uniform' and "
-                f"attention='softmax', got {self.fusion!r} and {self.attention!r}."
-            )
+    @classmethod
+    def noun(cls) -> str:
+        """Return what a field is called."""
+        return "encoder setting"
 
-    def _check_scored_epochs(self) -> None:
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
         last = self.epochs if self.last_scored_epoch is None else self.last_scored_epoch
         if not 0 <= self.burn_in < last <= self.epochs:
-            raise InputError(
+            raise ValueError(
                 f"Expected 0 <= burn_in < last_scored_epoch <= epochs, got {self.burn_in}, "
                 f"{last}, {self.epochs}; at least one epoch must count."
             )
+        if self.values == "per-head" and (self.fusion, self.attention) != ("uniform", "softmax"):
+            raise ValueError(
+                "values='per-head' is the published ablation and needs fusion='uniform' and "
+                f"attention='softmax', got {self.fusion!r} and {self.attention!r}."
+            )
+        return self
 
     def counts(self, epoch: int) -> bool:
         """Return whether the difference that ends at this epoch enters the score."""
         last = self.epochs if self.last_scored_epoch is None else self.last_scored_epoch
         return self.burn_in < epoch <= last
-
-    def change(self, changes: Mapping[str, Any]) -> EncoderSettings:
-        """Return settings with some values changed; an unknown name is an error."""
-        known = [field.name for field in fields(self)]
-        unknown = [name for name in changes if name not in known]
-        if unknown:
-            raise UnknownNameError(
-                f"Unknown encoder setting {', '.join(unknown)}; the known ones are "
-                f"{', '.join(known)}."
-            )
-        return replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values, from which the settings can be made again."""
-        return asdict(self)
-
-
-def _positive_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _require(name: str, value: Any, expected: str, holds: Any) -> None:  # noqa: ANN401
-    if isinstance(value, str) or not holds(value):
-        raise InputError(f"Expected {name} to be {expected}, got {value!r}.")
 
 
 _OFFICIAL = EncoderSettings(
@@ -196,8 +161,13 @@ PRESETS: dict[str, EncoderSettings] = {
     "paper": EncoderSettings(),
     "official": _OFFICIAL,
     "mha": EncoderSettings(fusion="uniform"),
-    "mha-published": replace(
-        _OFFICIAL, attention="softmax", scale="sqrt_dim", fusion="uniform", values="per-head"
+    "mha-published": _OFFICIAL.change(
+        {
+            "attention": "softmax",
+            "scale": "sqrt_dim",
+            "fusion": "uniform",
+            "values": "per-head",
+        }
     ),
 }
 

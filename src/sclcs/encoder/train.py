@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError
 from sclcs.core.optional import import_extra
 from sclcs.core.provenance import versions
+from sclcs.encoder.identity import ENCODER_VERSION, training_identity
 from sclcs.encoder.pairs import find_pairs
-from sclcs.encoder.run import EncoderRun
 from sclcs.encoder.settings import EncoderSettings, encoder_settings
+from sclcs.encoder.trained import TrainedEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +54,7 @@ def train_encoder(
     keep_curves: bool = False,
     memory_gb: float | None = None,
     **changes: Any,  # noqa: ANN401
-) -> EncoderRun:
+) -> TrainedEncoder:
     """Train the encoder and score every sample by how much its attention map moves.
 
     On a CPU the result is the same, bit by bit, for the same cohort, settings and seed (and
@@ -82,17 +84,16 @@ def train_encoder(
 
     Returns
     -------
-    EncoderRun
+    TrainedEncoder
     """
     chosen = encoder_settings(settings, **changes)
     place = choose_device(device)
     if checkpoint_every < 1:
         raise InputError(f"Expected checkpoint_every of at least 1, got {checkpoint_every}.")
-    from sclcs.encoder.checkpoint import identity
     from sclcs.encoder.crew import crew_of
     from sclcs.encoder.scratch import Scratch
 
-    order = np.argsort(np.array(cohort.sample_ids, dtype=str), kind="stable")
+    order = id_order(cohort.sample_ids)
     started = time.perf_counter()
     options: dict[str, Any] = {"seed": seed, "device": place, "keep_curves": keep_curves}
     with Scratch(memory_gb) as scratch:
@@ -100,12 +101,21 @@ def train_encoder(
         with crew_of(_workers(place)) as training.model.crew:
             training.run(
                 Path(checkpoint) if checkpoint else None,
-                identity(cohort.fingerprint, chosen, seed, keep_curves),
+                _identity(cohort.fingerprint, chosen, seed, keep_curves),
                 checkpoint_every,
             )
         facts = _facts(training, place, scratch.on_disk)
     facts["seconds"] = round(time.perf_counter() - started, 3)
     return _collect(cohort, order, training, facts)
+
+
+def _identity(fingerprint: str, settings: EncoderSettings, seed: int, keep_curves: bool) -> str:
+    """Return what two trainings must share for one to continue the other.
+
+    The number of epochs is left out: a longer training begins like a shorter one.
+    """
+    rest = {name: value for name, value in settings.to_dict().items() if name != "epochs"}
+    return training_identity("encoder", fingerprint, rest, seed, keep_curves=keep_curves).text
 
 
 def _workers(device: torch.device) -> int:
@@ -147,19 +157,20 @@ def _facts(training: Training, device: torch.device, on_disk: bool) -> dict[str,
         "threads": torch.get_num_threads(),
         "parameters": sum(weight.numel() for weight in training.model.parameters()),
         "maps_on_disk": on_disk,
+        "algorithm": ENCODER_VERSION,
         "versions": versions() | {"torch": str(torch.__version__)},
     }
 
 
 def _collect(
     cohort: Cohort, order: np.ndarray, training: Training, facts: dict[str, Any]
-) -> EncoderRun:
+) -> TrainedEncoder:
     import pandas as pd
 
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     score = training.tracker.score
-    return EncoderRun(
+    return TrainedEncoder(
         sample_ids=cohort.sample_ids,
         scores=score.scores[place],
         history=pd.DataFrame(training.history).astype({"epoch": np.int64}),

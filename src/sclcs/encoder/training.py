@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sclcs.core.errors import SclcsError
-from sclcs.core.progress import task
+from sclcs.core.progress import progress
 from sclcs.core.seeds import child_seed
 from sclcs.encoder.checkpoint import read_checkpoint, write_checkpoint
 from sclcs.encoder.loss import contrastive_loss
@@ -104,7 +104,7 @@ class Training:
             self._take_snapshot()
         else:
             self._restore(known)
-        with task("Training the encoder", total=epochs) as ticker:
+        with progress("Training the encoder", total=epochs) as ticker:
             ticker.advance(self.epoch)
             while self.epoch < epochs:
                 self._train_epoch()

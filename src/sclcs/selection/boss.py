@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError
-from sclcs.encoder.classifier.run import ClassifierRun
-from sclcs.selection.checks import require_choice, require_number
+from sclcs.core.settings import setting
+from sclcs.encoder.classifier.trained import TrainedClassifier
 from sclcs.selection.classifier_training import (
-    TRAINING,
-    TRAINING_HELP,
-    run_facts,
+    ClassifierParameters,
     settings_of,
     train,
+    training_facts,
 )
-from sclcs.selection.dynamics import MARGINS, margins
+from sclcs.selection.dynamics import Margin, margins
 from sclcs.selection.dynamics_scores import area_under_margin, early_error, fitting_epochs
 from sclcs.selection.facility_location import lazy_greedy
 from sclcs.selection.registry import Choice, Selector, register
-from sclcs.selection.sample_order import chances, id_order
+from sclcs.selection.sample_order import chances
 from sclcs.selection.strata import hardest_share, without_hardest
 
 __all__ = ["BOSS", "benefit_matrix", "class_budgets", "difficulty_weights"]
@@ -86,11 +85,36 @@ def class_budgets(counts: Integers, size: int) -> Integers | None:
     return budgets if budgets.min() >= 2 else None
 
 
+class BossParameters(ClassifierParameters):
+    """Parameters of ``boss``."""
+
+    beta_a: float = setting("first parameter of the Beta density of difficulty", 2.0, gt=0)
+    beta_b: float = setting("second parameter; larger favours easier samples", 2.0, gt=0)
+    cutoff: float | None = setting(
+        "share of the hardest samples to discard; 0.3, 0.1 or 0 by ratio", None, ge=0, lt=1
+    )
+    classwise: Literal["auto"] | bool = setting(
+        "choose inside classes: true, false, or auto (if each gets 2 samples)", "auto"
+    )
+    ties: Literal["chance", "id"] = setting(
+        "equal gains, often zero ones: at random (chance) or in order of ids (id)", "chance"
+    )
+    error_epochs: int | None = setting(
+        "first epochs whose errors are summed; 6, or all if there are fewer", None
+    )
+    aum_on: Margin = setting(
+        "hardness from margins of probabilities (prob) or of logits (logit)", "prob"
+    )
+    feature_epoch: int | None = setting(
+        "epoch of the features that are compared; 10, or the last", None
+    )
+
+
 def _groups(
-    run: ClassifierRun, order: Integers, size: int, classwise: bool | str
+    trained: TrainedClassifier, order: Integers, size: int, classwise: bool | str
 ) -> list[tuple[Integers, int]]:
     """Return the rows of each pool and how many to choose from it."""
-    counts = np.bincount(run.classes)
+    counts = np.bincount(trained.classes)
     budgets = class_budgets(counts, size) if classwise is not False else None
     if budgets is None:
         if classwise is True:
@@ -99,34 +123,29 @@ def _groups(
                 f"by {len(counts)} classes; raise the ratio or use classwise=auto."
             )
         return [(order, size)]
-    classes = run.classes[order]
+    classes = trained.classes[order]
     return [(order[classes == number], int(n)) for number, n in enumerate(budgets)]
 
 
-def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
-    shape = parameters["beta_a"], parameters["beta_b"]
-    _check(parameters)
-    share = hardest_share(parameters["cutoff"], size, len(cohort))
-    used = fitting_epochs(
-        parameters["error_epochs"],
-        USUAL_ERROR_EPOCHS,
-        settings_of(parameters).epochs,
-        "error_epochs",
-    )
-    run = train(cohort, seed, parameters)
-    easiness = area_under_margin(margins(run, parameters["aum_on"]))
-    errors = early_error(run.error_norm, used)
+def _choose(cohort: Cohort, size: int, seed: int, parameters: BossParameters) -> Choice:
+    shape = parameters.beta_a, parameters.beta_b
+    share = hardest_share(parameters.cutoff, size, len(cohort))
+    epochs = settings_of(parameters).epochs
+    used = fitting_epochs(parameters.error_epochs, USUAL_ERROR_EPOCHS, epochs, "error_epochs")
+    trained = train(cohort, seed, parameters)
+    easiness = area_under_margin(margins(trained, parameters.aum_on))
+    errors = early_error(trained.error_norm, used)
     ties = chances(seed, "ties", cohort.sample_ids)
     # Many gains may be zero; ids in their order would then fill up with the first sites.
-    order = np.argsort(ties) if parameters["ties"] == "chance" else id_order(cohort)
-    groups = _groups(run, order, size, parameters["classwise"])
+    order = np.argsort(ties) if parameters.ties == "chance" else id_order(cohort.sample_ids)
+    groups = _groups(trained, order, size, parameters.classwise)
     chosen, n_without_gain = [], 0
     for rows, budget in groups:
         # A small class must keep enough candidates for its budget.
         allowed = min(share, 1 - budget / len(rows))
         pool = rows[without_hardest(easiness[rows], allowed, ties[rows])]
         _require_memory(len(pool))
-        benefit = benefit_matrix(run.features[pool], difficulty_weights(errors[pool], shape))
+        benefit = benefit_matrix(trained.features[pool], difficulty_weights(errors[pool], shape))
         places, gains = lazy_greedy(benefit, budget)
         chosen.append(pool[places])
         n_without_gain += int((gains <= 0).sum())
@@ -135,18 +154,10 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
         "pools": len(groups),
         "samples_without_gain": n_without_gain,
         "error_epochs_used": [0, used - 1],
-        "feature_epoch_used": run.settings.kept_feature_epoch,
-        **run_facts(run),
+        "feature_epoch_used": trained.settings.kept_feature_epoch,
+        **training_facts(trained),
     }
     return Choice(np.concatenate(chosen), errors, facts=facts)
-
-
-def _check(parameters: Mapping[str, Any]) -> None:
-    for name in ("beta_a", "beta_b"):
-        require_number(name, parameters[name], 0, np.inf, above=True)
-    require_choice("ties", parameters["ties"], ("chance", "id"))
-    require_choice("classwise", parameters["classwise"], ("auto", True, False))
-    require_choice("aum_on", parameters["aum_on"], MARGINS)
 
 
 def _require_memory(n_candidates: int) -> None:
@@ -166,29 +177,9 @@ BOSS = register(
             "size-aware one-shot subset selection (ICML 2024)"
         ),
         choose=_choose,
-        parameters={
-            "beta_a": 2.0,
-            "beta_b": 2.0,
-            "cutoff": None,
-            "classwise": "auto",
-            "ties": "chance",
-            "error_epochs": None,
-            "aum_on": "prob",
-            "feature_epoch": None,
-            **TRAINING,
-        },
-        parameter_help={
-            "beta_a": "first parameter of the Beta density of difficulty",
-            "beta_b": "second parameter; larger favours easier samples",
-            "cutoff": "share of the hardest samples to discard; 0.3, 0.1 or 0 by ratio",
-            "classwise": "choose inside classes: true, false, or auto (if each gets 2 samples)",
-            "ties": "equal gains, often zero ones: at random (chance) or in order of ids (id)",
-            "error_epochs": "first epochs whose errors are summed; 6, or all if there are fewer",
-            "aum_on": "hardness from margins of probabilities (prob) or of logits (logit)",
-            "feature_epoch": "epoch of the features that are compared; 10, or the last",
-            **TRAINING_HELP,
-        },
+        parameters=BossParameters,
         needs_labels=True,
+        network="classifier",
         needs_training=True,
         nested=False,
     )

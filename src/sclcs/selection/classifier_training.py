@@ -1,54 +1,63 @@
-"""The classifier behind the training-dynamics methods: its parameters, and its runs."""
+"""The classifier behind the training-dynamics methods: its parameters, and its trainings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+import os
 from typing import Any
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.seeds import child_seed
+from sclcs.core.settings import Settings, setting
 from sclcs.encoder.classifier.cache import trained_classifier
-from sclcs.encoder.classifier.run import ClassifierRun
-from sclcs.encoder.classifier.settings import ClassifierSettings
-from sclcs.selection.checks import require_whole
+from sclcs.encoder.classifier.settings import ClassifierSettings, LearningSettings
+from sclcs.encoder.classifier.trained import TrainedClassifier
 
-__all__ = ["TRAINING", "TRAINING_HELP", "run_facts", "settings_of", "train", "train_runs"]
-
-#: Parameters of every method that trains the classifier.
-TRAINING: dict[str, Any] = {
-    **{
-        setting.name: setting.default
-        for setting in fields(ClassifierSettings)
-        if setting.name not in ("feature_epoch", "variance_windows")
-    },
-    "train_seed": None,
-    "device": "auto",
-    "cache": None,
-}
-TRAINING_HELP = {
-    "task": "the column the classifier learns: subject, diagnosis, site, ...",
-    "dimensions": "1: convolve over time, regions are channels; 2: over an image (region, time)",
-    "epochs": "length of training",
-    "learning_rate": "of Adam",
-    "weight_decay": "of Adam, as part of the gradient",
-    "batch_size": "samples per batch; the last batch is kept",
-    "scheduler": "constant, or cosine: down to 1e-4 along a half cosine",
-    "record": "predictions of the pass that trains (train), or of an extra pass (eval)",
-    "input_norm": "zscore: standardise each region in its window; none",
-    "train_seed": "seed of the training, if it should differ from the seed of the draw",
-    "device": "auto, cpu, cuda, cuda:1, ...",
-    "cache": "folder of finished trainings; False keeps none",
-}
+__all__ = [
+    "ClassifierParameters",
+    "KeptTraining",
+    "RepeatedParameters",
+    "settings_of",
+    "train",
+    "train_several",
+    "training_facts",
+]
 
 
-def settings_of(parameters: Mapping[str, Any], **extra: Any) -> ClassifierSettings:  # noqa: ANN401
+class KeptTraining(Settings):
+    """Where a training runs and is kept: parameters of every method that trains a network."""
+
+    train_seed: int | None = setting(
+        "seed of the training, if it should differ from the seed of the draw", None, ge=0
+    )
+    device: str = setting("auto, cpu, cuda, cuda:1, ...", "auto", decides=False)
+    cache: str | os.PathLike[str] | bool | None = setting(
+        "folder of finished trainings; False keeps none", None, decides=False
+    )
+
+
+class ClassifierParameters(LearningSettings, KeptTraining):
+    """Parameters of every method that trains the classifier."""
+
+
+class RepeatedParameters(ClassifierParameters):
+    """The same for methods that average over trainings."""
+
+    runs: int = setting("trainings with different seeds whose scores are averaged", 1, ge=1)
+
+
+def settings_of(parameters: Settings, **extra: Any) -> ClassifierSettings:  # noqa: ANN401
     """Return the settings of the classifier among a method's parameters, checked."""
-    names = [field.name for field in fields(ClassifierSettings) if field.name in parameters]
-    return ClassifierSettings(**{name: parameters[name] for name in names}, **extra)
+    known = parameters.to_dict()
+    names = [name for name in ClassifierSettings.model_fields if name in known]
+    return ClassifierSettings(**{name: known[name] for name in names}, **extra)
 
 
-def train(cohort: Cohort, seed: int, parameters: Mapping[str, Any], **extra: Any) -> ClassifierRun:  # noqa: ANN401
+def train(
+    cohort: Cohort,
+    seed: int,
+    parameters: ClassifierParameters,
+    **extra: Any,  # noqa: ANN401
+) -> TrainedClassifier:
     """Train the classifier (or take it from the cache) as a method's parameters say.
 
     Parameters
@@ -57,43 +66,39 @@ def train(cohort: Cohort, seed: int, parameters: Mapping[str, Any], **extra: Any
         What to learn.
     seed : int
         Used if ``train_seed`` is None.
-    parameters : mapping
-        At least the names of :data:`TRAINING`.
+    parameters : ClassifierParameters
     **extra : object
         Further settings of the classifier.
 
     Returns
     -------
-    ClassifierRun
+    TrainedClassifier
     """
-    train_seed = parameters["train_seed"]
-    if train_seed is not None:
-        require_whole("train_seed", train_seed, 0)
     return trained_classifier(
         cohort,
         settings_of(parameters, **extra),
-        seed=seed if train_seed is None else train_seed,
-        device=parameters["device"],
-        cache=parameters["cache"],
+        seed=seed if parameters.train_seed is None else parameters.train_seed,
+        device=parameters.device,
+        cache=parameters.cache,
     )
 
 
-def train_runs(
+def train_several(
     cohort: Cohort,
     seed: int,
-    parameters: Mapping[str, Any],
+    parameters: RepeatedParameters,
     **extra: Any,  # noqa: ANN401
-) -> list[ClassifierRun]:
+) -> list[TrainedClassifier]:
     """Train ``runs`` classifiers that differ in their seed only; the first has the seed itself."""
-    runs = parameters["runs"]
-    require_whole("runs", runs, 1)
-    first = seed if parameters["train_seed"] is None else parameters["train_seed"]
-    seeds = [first, *(child_seed(first, "classifier", "run", place) for place in range(1, runs))]
+    first = seed if parameters.train_seed is None else parameters.train_seed
+    more = range(1, parameters.runs)
+    seeds = [first, *(child_seed(first, "classifier", "run", place) for place in more)]
     return [
-        train(cohort, seed, {**parameters, "train_seed": run_seed}, **extra) for run_seed in seeds
+        train(cohort, seed, parameters.change({"train_seed": run_seed}), **extra)
+        for run_seed in seeds
     ]
 
 
-def run_facts(*runs: ClassifierRun) -> dict[str, Any]:
+def training_facts(*trained: TrainedClassifier) -> dict[str, Any]:
     """Return what is recorded about trainings."""
-    return {"train_seeds": [run.seed for run in runs], "training": dict(runs[0].facts)}
+    return {"train_seeds": [one.seed for one in trained], "training": dict(trained[0].facts)}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import child_seed
-from sclcs.selection.checks import require_whole
-from sclcs.selection.features import FEATURE_HELP, FEATURE_PARAMETERS, sample_features
+from sclcs.core.settings import setting
+from sclcs.selection.features import FeatureParameters, sample_features
 from sclcs.selection.registry import Choice, Selector, register
-from sclcs.selection.sample_order import id_order
+from sclcs.selection.sample_order import place_in_group
 
 __all__ = ["KMEANS", "nearest_members"]
 
@@ -43,33 +42,34 @@ def nearest_members(clusters: Integers, distances: Floats, size: int, first: Int
     array of int
     """
     counts = np.bincount(clusters, minlength=len(first))
-    order = np.lexsort((distances, clusters))
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    place = np.empty(len(clusters), dtype=np.int64)  # 0 is the nearest of its cluster
-    place[order] = np.arange(len(clusters)) - starts[clusters[order]]
+    place = place_in_group(clusters, distances)  # 0 is the nearest of its cluster
     extra_round = np.maximum(place - first[clusters] + 1, 0)
     wanted = np.lexsort((distances, clusters, -counts[clusters], place, extra_round))
     return wanted[:size].astype(np.int64)
 
 
-def _choose(
-    cohort: Cohort,
-    size: int,
-    seed: int,
-    clusters: int | None,
-    max_iter: int,
-    **parameters: Any,  # noqa: ANN401
-) -> Choice:
-    k = size if clusters is None else clusters
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= size:
+class ClusterParameters(FeatureParameters):
+    """Parameters of ``kmeans``."""
+
+    clusters: int | None = setting(
+        "number of clusters, if fewer than samples are kept; large clusters then give more samples",
+        None,
+    )
+    max_iter: int = setting("rounds of moving the centres, at most", 100, ge=1)
+
+
+def _choose(cohort: Cohort, size: int, seed: int, parameters: ClusterParameters) -> Choice:
+    k = size if parameters.clusters is None else parameters.clusters
+    if not 1 <= k <= size:
         raise InputError(
             f"Expected clusters to be a whole number from 1 to the {size} samples of the core-set, "
-            f"got {clusters!r}."
+            f"got {k!r}."
         )
-    require_whole("max_iter", max_iter, 1)
-    order = id_order(cohort)
+    order = id_order(cohort.sample_ids)
     features, facts = sample_features(cohort, seed, parameters)
-    labels, distances = _cluster(features[order], k, max_iter, child_seed(seed, "select", "kmeans"))
+    labels, distances = _cluster(
+        features[order], k, parameters.max_iter, child_seed(seed, "select", "kmeans")
+    )
     counts = np.bincount(labels, minlength=k)
     first = np.minimum(counts, 1) if k == size else -(-size * counts // len(cohort))
     rows = nearest_members(labels, distances, size, first)
@@ -102,14 +102,9 @@ KMEANS = register(
         summary="The sample nearest to each centre of as many clusters as samples are kept.",
         reference="MacQueen (1967), with the k-means++ start of Arthur & Vassilvitskii (2007)",
         choose=_choose,
-        parameters={"clusters": None, "max_iter": 100, **FEATURE_PARAMETERS},
-        parameter_help={
-            "clusters": "number of clusters, if fewer than samples are kept; large clusters then "
-            "give more samples",
-            "max_iter": "rounds of moving the centres, at most",
-            **FEATURE_HELP,
-        },
+        parameters=ClusterParameters,
         direction="low",
+        network="classifier",
         nested=False,
     )
 )

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.core.errors import InputError
-from sclcs.selection.checks import require_choice
 
 __all__ = [
     "PAPER_EVA_WINDOWS",
@@ -53,7 +52,10 @@ def forgetting_events(
     >>> forgetting_events(np.array(seen, dtype=bool)).tolist()
     [1.0, 0.0, 4.0]
     """
-    require_choice("never_learned", never_learned, ("epochs", "zero"))
+    if never_learned not in {"epochs", "zero"}:
+        raise InputError(
+            f"Expected never_learned to be one of epochs, zero, got {never_learned!r}."
+        )
     events: Floats = (correct[:, :-1] & ~correct[:, 1:]).sum(axis=1).astype(np.float64)
     if never_learned == "epochs":
         events[~correct.any(axis=1)] = correct.shape[1]
@@ -103,7 +105,7 @@ def fitting_epochs(asked: int | None, usual: int, epochs: int, name: str) -> int
     """Return how many first epochs to use: as asked, else the usual number or all there are."""
     if asked is None:
         return min(usual, epochs)
-    if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= epochs:
+    if not 1 <= asked <= epochs:
         raise InputError(
             f"Expected {name} to be a whole number from 1 to the {epochs} epochs of the training, "
             f"got {asked!r}; train longer or use fewer."

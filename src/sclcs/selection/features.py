@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,23 +10,27 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.signals import iterate_rows
 from sclcs.core.errors import InputError
-from sclcs.selection.checks import require_choice
-from sclcs.selection.classifier_training import TRAINING, TRAINING_HELP, run_facts, train
+from sclcs.core.settings import setting
+from sclcs.selection.classifier_training import ClassifierParameters, train, training_facts
 
-__all__ = ["FEATURE_HELP", "FEATURE_PARAMETERS", "sample_features"]
+__all__ = ["FeatureParameters", "sample_features"]
 
-#: Parameters of every method that compares samples.
-FEATURE_PARAMETERS: dict[str, Any] = {"features": "fc", **TRAINING}
-FEATURE_HELP = {
-    "features": "compare correlation matrices (fc), standardised signals (raw) or features of "
-    "the trained classifier (penultimate; the parameters of training matter only then)",
-    **TRAINING_HELP,
-}
+
+class FeatureParameters(ClassifierParameters):
+    """Parameters of every method that compares samples."""
+
+    features: Literal["fc", "raw", "penultimate"] = setting(
+        "compare correlation matrices (fc), standardised signals (raw) or features of the "
+        "trained classifier (penultimate; the parameters of training matter only then)",
+        "fc",
+    )
+
+
 LARGEST_CORRELATION = 1 - 1e-6  # two equal regions would be infinitely far from all others
 
 
 def sample_features(
-    cohort: Cohort, seed: int, parameters: Mapping[str, Any]
+    cohort: Cohort, seed: int, parameters: FeatureParameters
 ) -> tuple[NDArray[np.float32], dict[str, Any]]:
     """Return the features of all samples, and facts to record.
 
@@ -37,19 +40,17 @@ def sample_features(
         What to describe.
     seed : int
         Of the training, if there is one.
-    parameters : mapping
-        The names of :data:`FEATURE_PARAMETERS`.
+    parameters : FeatureParameters
 
     Returns
     -------
     features : array, shape (sample, feature)
     facts : dict
     """
-    kind = parameters["features"]
-    require_choice("features", kind, ("fc", "raw", "penultimate"))
+    kind = parameters.features
     if kind == "penultimate":
-        run = train(cohort, seed, parameters)
-        return run.features, run_facts(run)
+        trained = train(cohort, seed, parameters)
+        return trained.features, training_facts(trained)
     describe = _correlations if kind == "fc" else _flat
     if kind == "fc" and cohort.n_regions < 2:
         raise InputError("Correlation matrices need at least 2 regions; use features=raw.")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.selection.features import FEATURE_HELP, FEATURE_PARAMETERS, sample_features
+from sclcs.cohort.sample_order import id_order
+from sclcs.selection.features import FeatureParameters, sample_features
 from sclcs.selection.registry import Choice, Selector, register
-from sclcs.selection.sample_order import chances, id_order
+from sclcs.selection.sample_order import chances
 
 __all__ = ["KCENTER", "farthest_first"]
 
@@ -55,8 +54,8 @@ def farthest_first(
     return chosen, np.sqrt(distances)
 
 
-def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
-    order = id_order(cohort)
+def _choose(cohort: Cohort, size: int, seed: int, parameters: FeatureParameters) -> Choice:
+    order = id_order(cohort.sample_ids)
     features, facts = sample_features(cohort, seed, parameters)
     start = int(np.argmin(chances(seed, "kcenter", cohort.sample_ids)[order]))
     chosen, distances = farthest_first(features[order], size, start)
@@ -71,9 +70,9 @@ KCENTER = register(
         summary="From a random start, always the sample farthest from those already kept.",
         reference="Gonzalez (1985); Sener & Savarese, Active learning: a core-set approach (2018)",
         choose=_choose,
-        parameters=FEATURE_PARAMETERS,
-        parameter_help=FEATURE_HELP,
+        parameters=FeatureParameters,
         direction="high",
+        network="classifier",
         nested=True,
     )
 )

@@ -12,8 +12,19 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.core.provenance import plain
+from sclcs.core.settings import Settings
 
-__all__ = ["SELECTORS", "Choice", "Selector", "core_size", "find_selector", "register"]
+__all__ = [
+    "SELECTORS",
+    "Choice",
+    "Choose",
+    "NoParameters",
+    "Selector",
+    "core_size",
+    "find_selector",
+    "register",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +49,11 @@ class Choice:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-Choose = Callable[..., Choice]
+Choose = Callable[[Cohort, int, int, Any], Choice]
+
+
+class NoParameters(Settings):
+    """Of methods that have none."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +69,24 @@ class Selector:
     reference : str
         Where the method comes from.
     choose : callable
-        ``choose(cohort, size, seed, **parameters) -> Choice``.
-    parameters : mapping
-        Names the method knows and their defaults. None as a default means "not set".
-    parameter_help : mapping
-        One sentence per parameter.
+        ``choose(cohort, size, seed, parameters) -> Choice``.
+    version : int
+        Raised when the same cohort, size, seed and parameters give another choice than before.
+    parameters : type
+        The method's parameters: default, meaning and check of each.
     direction : {"low", "high", "none"}
         Which end of the score is kept.
     needs_labels : bool
         Whether label columns are used; subjects are not labels.
+    network : {"", "encoder", "classifier"}
+        Which network can be trained.
     needs_training : bool
-        Whether a network is trained, so that ``epochs`` means something.
+        Whether it always is, so that ``epochs`` means something.
+    guided : bool
+        Whether a panel of operators on the whole cohort guides the choice; the parameters have
+        ``task``, ``score``, ``panel`` and ``fc`` then.
+    can_balance : bool
+        Whether samples can be drawn in balance with the density of their scores.
     nested : bool
         Whether a smaller core-set of the same seed is always part of a larger one.
     """
@@ -73,37 +95,36 @@ class Selector:
     summary: str
     reference: str
     choose: Choose
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    parameter_help: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
+    parameters: type[Settings] = NoParameters
     direction: Literal["low", "high", "none"] = "none"
     needs_labels: bool = False
+    network: Literal["", "encoder", "classifier"] = ""
     needs_training: bool = False
+    guided: bool = False
+    can_balance: bool = False
     nested: bool = False
 
-    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all parameters; an unknown name is an error that lists the known ones."""
-        unknown = [name for name in given if name not in self.parameters]
-        if "density" in unknown:
-            raise self._no_density()
-        if unknown:
-            known = ", ".join(self.parameters) or "none"
-            raise UnknownNameError(
-                f"Unknown parameter of {self.name}: {', '.join(unknown)}; the known ones are "
-                f"{known}."
-            )
-        return {**self.parameters, **given}
+    @property
+    def takes_task(self) -> bool:
+        """Whether a task can be named: what is learned, or what operators are ranked for."""
+        return "task" in self.parameters.model_fields
 
     @property
-    def can_balance(self) -> bool:
-        """Whether samples can be drawn in balance with the density of their scores."""
-        return "density" in self.parameters
+    def asks_task(self) -> bool:
+        """Whether the choice always depends on the task."""
+        return self.takes_task and (self.needs_training or self.guided)
 
-    def _no_density(self) -> InputError:
-        able = ", ".join(name for name, other in SELECTORS.items() if other.can_balance)
-        return InputError(
-            f"Density balancing draws single samples by their score, which {self.name} does not "
-            f"do; leave density out or use one of {able}."
-        )
+    def complete(self, given: Mapping[str, Any]) -> Settings:
+        """Return all parameters, checked; an unknown name is an error that lists the known ones."""
+        if "density" in given and not self.can_balance:
+            able = ", ".join(name for name, other in SELECTORS.items() if other.can_balance)
+            raise InputError(
+                f"Density balancing draws single samples by their score, which {self.name} does "
+                f"not do; leave density out or use one of {able}."
+            )
+        self.parameters.refuse_unknown(given, f"parameter of {self.name}:")
+        return self.parameters(**given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
@@ -111,11 +132,14 @@ class Selector:
             "name": self.name,
             "summary": self.summary,
             "reference": self.reference,
-            "parameters": dict(self.parameters),
-            "parameter_help": dict(self.parameter_help),
+            "version": self.version,
+            "parameters": plain(self.parameters.defaults()),
+            "parameter_help": self.parameters.helps(),
             "direction": self.direction,
             "needs_labels": self.needs_labels,
             "needs_training": self.needs_training,
+            "guided": self.guided,
+            "can_balance": self.can_balance,
             "nested": self.nested,
         }
 

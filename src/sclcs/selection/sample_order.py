@@ -8,19 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import child_seed
 
-__all__ = ["best", "chances", "id_order"]
+__all__ = ["best", "chances", "place_in_group"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-def id_order(cohort: Cohort) -> Integers:
-    """Return the row numbers in alphabetical order of the sample ids."""
-    return np.argsort(np.array(cohort.sample_ids, dtype=str), kind="stable").astype(np.int64)
 
 
 def chances(seed: int, purpose: str, names: Iterable[str]) -> Floats:
@@ -73,3 +67,25 @@ def best(scores: Floats, size: int, keep: Literal["low", "high"], ties: Floats) 
     ascending = scores if keep == "low" else -scores
     ranked = np.where(np.isfinite(ascending), ascending, np.inf)
     return np.lexsort((ties, ranked))[:size].astype(np.int64)
+
+
+def place_in_group(groups: Integers, order: Floats) -> Integers:
+    """Give the members of each group numbers from 0.
+
+    Parameters
+    ----------
+    groups : array of int
+        Group of each sample.
+    order : array of float
+        In which order members are numbered; equal ones in that of the rows.
+
+    Returns
+    -------
+    array of int
+    """
+    sorted_rows = np.lexsort((order, groups))
+    counts = np.bincount(groups)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place = np.empty(len(groups), dtype=np.int64)
+    place[sorted_rows] = np.arange(len(groups)) - starts[groups[sorted_rows]]
+    return place

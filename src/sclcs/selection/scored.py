@@ -10,30 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator
-from sclcs.selection.checks import require_choice, require_number
+from sclcs.core.settings import Settings, setting
 from sclcs.selection.density import draw_balanced, stable_pool
-from sclcs.selection.registry import Choice
-from sclcs.selection.sample_order import best, chances, id_order
+from sclcs.selection.registry import Choice, Choose
+from sclcs.selection.sample_order import best, chances
 
-__all__ = ["DENSITY", "DENSITY_HELP", "Scores", "balanced_choice", "chooser"]
+__all__ = ["DensityParameters", "Scores", "balanced_choice", "chooser"]
 
-#: Parameters of every scored method.
-DENSITY: dict[str, Any] = {
-    "density": False,
-    "beta": 0.05,
-    "bw_method": "scott",
-    "bw_adjust": 1.0,
-    "epsilon": 1e-8,
-}
-DENSITY_HELP = {
-    "density": "draw from the better samples, rare scores more often, instead of the best only",
-    "beta": "share of the samples filtered out at the worse end before a density draw",
-    "bw_method": "bandwidth of the density estimate: scott, silverman or a number",
-    "bw_adjust": "multiplies the bandwidth",
-    "epsilon": "added to the density before it is inverted",
-}
+
+class DensityParameters(Settings):
+    """Parameters of every scored method."""
+
+    density: bool = setting(
+        "draw from the better samples, rare scores more often, instead of the best only", False
+    )
+    beta: float = setting(
+        "share of the samples filtered out at the worse end before a density draw",
+        0.05,
+        ge=0,
+        le=1,
+    )
+    bw_method: Literal["scott", "silverman"] | float = setting(
+        "bandwidth of the density estimate: scott, silverman or a number", "scott"
+    )
+    bw_adjust: float = setting("multiplies the bandwidth", 1.0, gt=0)
+    epsilon: float = setting("added to the density before it is inverted", 1e-8, ge=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,40 +62,33 @@ class Scores:
     ties: Literal["chance", "id"] = "chance"
 
 
-Score = Callable[..., Scores]
+Score = Callable[[Cohort, int, Any], Scores]
 
 
-def chooser(score: Score) -> Callable[..., Choice]:
+def chooser(score: Score) -> Choose:
     """Make the ``choose`` of a method from its score.
 
     Parameters
     ----------
     score : callable
-        ``score(cohort, seed, **parameters) -> Scores``; it does not see the parameters of
-        density balancing.
+        ``score(cohort, seed, parameters) -> Scores``.
 
     Returns
     -------
     callable
-        ``choose(cohort, size, seed, **parameters) -> Choice``.
+        ``choose(cohort, size, seed, parameters) -> Choice``.
     """
 
-    def choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
-        options = {name: parameters.pop(name) for name in DENSITY}
-        balanced = options.pop("density")
-        require_choice("density", balanced, (True, False))
-        if balanced:
-            require_number("beta", options["beta"], 0, 1)
-            require_number("bw_adjust", options["bw_adjust"], 0, np.inf, above=True)
-            require_number("epsilon", options["epsilon"], 0, np.inf)
-            require_room(len(cohort), size, options["beta"])
-        scores = score(cohort, seed, **parameters)
-        if balanced:
-            return balanced_choice(cohort, size, seed, scores, options)
+    def choose(cohort: Cohort, size: int, seed: int, parameters: DensityParameters) -> Choice:
+        if parameters.density:
+            require_room(len(cohort), size, parameters.beta)
+        scores = score(cohort, seed, parameters)
+        if parameters.density:
+            return balanced_choice(cohort, size, seed, scores, parameters)
         if scores.ties == "chance":
             ties = chances(seed, "ties", cohort.sample_ids)
         else:
-            ties = np.argsort(id_order(cohort)).astype(np.float64)
+            ties = np.argsort(id_order(cohort.sample_ids)).astype(np.float64)
         rows = best(scores.values, size, scores.keep, ties)
         return Choice(rows, scores.values, facts=scores.facts)
 
@@ -99,7 +96,7 @@ def chooser(score: Score) -> Callable[..., Choice]:
 
 
 def balanced_choice(
-    cohort: Cohort, size: int, seed: int, scores: Scores, options: Mapping[str, Any]
+    cohort: Cohort, size: int, seed: int, scores: Scores, parameters: DensityParameters
 ) -> Choice:
     """Draw samples in balance with the density of their scores.
 
@@ -116,16 +113,21 @@ def balanced_choice(
         Of the draw.
     scores : Scores
         Of all samples.
-    options : mapping
-        ``beta``, ``bw_method``, ``bw_adjust``, ``epsilon``.
+    parameters : DensityParameters
 
     Returns
     -------
     Choice
     """
-    order = id_order(cohort)  # the draw must not depend on the order of the rows
+    order = id_order(cohort.sample_ids)  # the draw must not depend on the order of the rows
     ascending = scores.values[order] * (1 if scores.keep == "low" else -1)
-    pool = stable_pool(ascending, **options)
+    pool = stable_pool(
+        ascending,
+        beta=parameters.beta,
+        bw_method=parameters.bw_method,
+        bw_adjust=parameters.bw_adjust,
+        epsilon=parameters.epsilon,
+    )
     drawn = draw_balanced(pool, size, generator(seed, "select", "density"))
     sign = 1 if scores.keep == "low" else -1
     facts = {"pool_size": len(pool.rows), "pool_threshold": sign * pool.threshold}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
-from sclcs.selection.checks import require_choice, require_whole
-from sclcs.selection.classifier_training import TRAINING, TRAINING_HELP, run_facts, train
-from sclcs.selection.dynamics import MARGINS, margins
+from sclcs.core.settings import setting
+from sclcs.selection.classifier_training import ClassifierParameters, train, training_facts
+from sclcs.selection.dynamics import Margin, margins
 from sclcs.selection.dynamics_scores import area_under_margin
 from sclcs.selection.registry import Choice, Selector, register
 from sclcs.selection.sample_order import chances
@@ -46,10 +44,6 @@ def hardest_share(asked: float | None, size: int, n_samples: int) -> float:
         # The size was rounded down, so the ratio may be anything below the next size's.
         below = (size + 1) / n_samples
         return 0.3 if below <= 0.2 else 0.1 if below <= 0.5 else 0.0
-    if isinstance(asked, bool | str) or not 0 <= asked < 1:
-        raise InputError(
-            f"Expected cutoff (the hardest share to discard) in [0, 1), got {asked!r}."
-        )
     left = n_samples - int(asked * n_samples)
     if left < size:
         raise InputError(
@@ -106,13 +100,23 @@ def allocate(counts: Integers, size: int) -> Integers:
     return given
 
 
-def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
-    n_strata = parameters["n_strata"]
-    require_whole("n_strata", n_strata, 1)
-    require_choice("aum_on", parameters["aum_on"], MARGINS)
-    share = hardest_share(parameters["cutoff"], size, len(cohort))
-    run = train(cohort, seed, parameters)
-    scores = area_under_margin(margins(run, parameters["aum_on"]))
+class StrataParameters(ClassifierParameters):
+    """Parameters of ``ccs``."""
+
+    cutoff: float | None = setting(
+        "share of the hardest samples to discard; 0.3, 0.1 or 0 by ratio", None, ge=0, lt=1
+    )
+    n_strata: int = setting("levels of difficulty", 50, ge=1)
+    aum_on: Margin = setting(
+        "difficulty from margins of probabilities (prob) or of logits (logit)", "prob"
+    )
+
+
+def _choose(cohort: Cohort, size: int, seed: int, parameters: StrataParameters) -> Choice:
+    n_strata = parameters.n_strata
+    share = hardest_share(parameters.cutoff, size, len(cohort))
+    trained = train(cohort, seed, parameters)
+    scores = area_under_margin(margins(trained, parameters.aum_on))
     rows = without_hardest(scores, share, chances(seed, "ties", cohort.sample_ids))
     strata = stratum_numbers(scores[rows], n_strata)
     quota = allocate(np.bincount(strata, minlength=n_strata), size)
@@ -120,7 +124,11 @@ def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice: 
     drawn = np.lexsort((lots, strata))  # strata one after the other, at random inside
     starts = np.searchsorted(strata[drawn], np.arange(n_strata))
     chosen = [drawn[start : start + n] for start, n in zip(starts, quota, strict=True)]
-    facts = {"cutoff_used": share, "strata_filled": int((quota > 0).sum()), **run_facts(run)}
+    facts = {
+        "cutoff_used": share,
+        "strata_filled": int((quota > 0).sum()),
+        **training_facts(trained),
+    }
     return Choice(rows[np.concatenate(chosen)], scores, facts=facts)
 
 
@@ -130,15 +138,10 @@ CCS = register(
         summary="Equal shares of every level of difficulty, after discarding the hardest samples.",
         reference="Zheng et al., Coverage-centric coreset selection (ICLR 2023)",
         choose=_choose,
-        parameters={"cutoff": None, "n_strata": 50, "aum_on": "prob", **TRAINING},
-        parameter_help={
-            "cutoff": "share of the hardest samples to discard; 0.3, 0.1 or 0 by ratio",
-            "n_strata": "levels of difficulty",
-            "aum_on": "difficulty from margins of probabilities (prob) or of logits (logit)",
-            **TRAINING_HELP,
-        },
+        parameters=StrataParameters,
         direction="none",
         needs_labels=True,
+        network="classifier",
         needs_training=True,
         nested=False,
     )

@@ -5,8 +5,8 @@ import torch
 from sclcs.cohort.simulation import simulate_cohort
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError
 from sclcs.encoder.classifier import (
-    ClassifierRun,
     ClassifierSettings,
+    TrainedClassifier,
     train_classifier,
     trained_classifier,
 )
@@ -161,7 +161,7 @@ def test_the_cosine_falls_to_its_end(people):
 
 def test_a_saved_run_is_the_same(people, tmp_path):
     run = train_classifier(people, epochs=2, variance_windows=[(0, 1)])
-    known = ClassifierRun.open(run.save(tmp_path / "run"))
+    known = TrainedClassifier.open(run.save(tmp_path / "run"))
     assert known.settings == run.settings
     assert known.sample_ids == run.sample_ids
     for name in (*TRACES, "entropy", "features", "classes", "vector_variance"):
@@ -169,7 +169,7 @@ def test_a_saved_run_is_the_same(people, tmp_path):
     np.testing.assert_array_equal(known.history.to_numpy(), run.history.to_numpy())
     (tmp_path / "run" / "dynamics.npz").write_bytes(b"broken")
     with pytest.raises(UnreadableFileError, match="incomplete or damaged"):
-        ClassifierRun.open(tmp_path / "run")
+        TrainedClassifier.open(tmp_path / "run")
 
 
 def test_the_cache_is_used(people, tmp_path):

@@ -4,8 +4,8 @@ torch is imported when training starts, never by importing this package.
 """
 
 from sclcs.encoder.classifier.cache import trained_classifier
-from sclcs.encoder.classifier.run import ClassifierRun
 from sclcs.encoder.classifier.settings import ClassifierSettings
 from sclcs.encoder.classifier.train import train_classifier
+from sclcs.encoder.classifier.trained import TrainedClassifier
 
-__all__ = ["ClassifierRun", "ClassifierSettings", "train_classifier", "trained_classifier"]
+__all__ = ["ClassifierSettings", "TrainedClassifier", "train_classifier", "trained_classifier"]

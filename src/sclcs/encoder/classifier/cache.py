@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.encoder.cache import cache_place, kept_run
-from sclcs.encoder.classifier.run import ClassifierRun
+from sclcs.encoder.cache import cache_place, kept_training
 from sclcs.encoder.classifier.settings import ClassifierSettings
 from sclcs.encoder.classifier.train import train_classifier
+from sclcs.encoder.classifier.trained import TrainedClassifier
+from sclcs.encoder.identity import training_identity
 
 __all__ = ["trained_classifier"]
-
-#: Raised when the same settings would give other dynamics than before.
-ALGORITHM_VERSION = 1
 
 
 def trained_classifier(
@@ -26,7 +24,7 @@ def trained_classifier(
     device: str = "auto",
     cache: str | os.PathLike[str] | bool | None = None,
     **changes: Any,  # noqa: ANN401
-) -> ClassifierRun:
+) -> TrainedClassifier:
     """Return a training from the cache, or train and keep it.
 
     An interrupted training leaves a checkpoint in the cache and continues from there.
@@ -49,21 +47,15 @@ def trained_classifier(
 
     Returns
     -------
-    ClassifierRun
+    TrainedClassifier
     """
     chosen = (settings or ClassifierSettings()).change(changes)
     if cache is False:
         return train_classifier(cohort, chosen, seed=seed, device=device)
-    # The device is no part of the place: it decides last digits only.
-    facts = {
-        "version": ALGORITHM_VERSION,
-        "cohort": cohort.fingerprint,
-        "settings": chosen.to_dict(),
-        "seed": seed,
-    }
+    identity = training_identity("classifier", cohort.fingerprint, chosen.to_dict(), seed)
 
-    def train(checkpoint: Path) -> ClassifierRun:
+    def train(checkpoint: Path) -> TrainedClassifier:
         return train_classifier(cohort, chosen, seed=seed, device=device, checkpoint=checkpoint)
 
-    place = cache_place(cache, "classifier", f"{chosen.epochs}epochs-", facts)
-    return kept_run(place, ClassifierRun.open, train)
+    place = cache_place(cache, f"{chosen.epochs}epochs-", identity)
+    return kept_training(place, TrainedClassifier.open, train)

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from sclcs.core.errors import InputError, UnknownNameError
+from pydantic import field_validator, model_validator
 
-__all__ = ["ClassifierSettings"]
+from sclcs.core.settings import Settings, setting
+
+__all__ = ["ClassifierSettings", "LearningSettings"]
 
 #: Epoch (the first is 0) whose features are kept, if there are that many.
 USUAL_FEATURE_EPOCH = 10
 
-_CHOICES: dict[str, tuple[object, ...]] = {
-    "dimensions": (1, 2),
-    "scheduler": ("constant", "cosine"),
-    "record": ("train", "eval"),
-    "input_norm": ("zscore", "none"),
-}
+
+class LearningSettings(Settings):
+    """How the classifier learns: what its settings share with the methods that train it."""
+
+    task: str = setting(
+        "the column the classifier learns: subject, diagnosis, site, ...", "subject"
+    )
+    dimensions: Literal[1, 2] = setting(
+        "1: convolve over time, regions are channels; 2: over an image (region, time)", 1
+    )
+    epochs: int = setting("length of training", 200, ge=1)
+    learning_rate: float = setting("of Adam", 0.01, ge=0)
+    weight_decay: float = setting("of Adam, as part of the gradient", 1e-4, ge=0)
+    batch_size: int = setting("samples per batch; the last batch is kept", 256, ge=2)
+    scheduler: Literal["constant", "cosine"] = setting(
+        "constant, or cosine: down to 1e-4 along a half cosine", "constant"
+    )
+    record: Literal["train", "eval"] = setting(
+        "predictions of the pass that trains (train), or of an extra pass (eval)", "train"
+    )
+    input_norm: Literal["zscore", "none"] = setting(
+        "zscore: standardise each region in its window; none", "zscore"
+    )
 
 
-@dataclass(frozen=True)
-class ClassifierSettings:
+class ClassifierSettings(LearningSettings):
     """How the classifier is built, trained and watched; the defaults are the paper's.
 
     Epochs are counted from 0.
@@ -55,44 +71,40 @@ class ClassifierSettings:
         prediction vector is accumulated.
     """
 
-    task: str = "subject"
-    dimensions: Literal[1, 2] = 1
-    epochs: int = 200
-    learning_rate: float = 0.01
-    weight_decay: float = 1e-4
-    batch_size: int = 256
-    scheduler: Literal["constant", "cosine"] = "constant"
-    record: Literal["train", "eval"] = "train"
-    input_norm: Literal["zscore", "none"] = "zscore"
-    feature_epoch: int | None = None
-    variance_windows: tuple[tuple[int, int], ...] = ()
+    feature_epoch: int | None = setting(
+        "epoch of the features that are kept; 10, or the last", None
+    )
+    variance_windows: tuple[tuple[int, int], ...] = setting(
+        "ranges of epochs over which the variance of the prediction is accumulated", ()
+    )
 
-    def __post_init__(self) -> None:
-        for name, known in _CHOICES.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or value not in known:
-                choices = ", ".join(map(str, known))
-                raise InputError(f"Expected {name} to be one of {choices}, got {value!r}.")
-        _require("epochs", self.epochs, "a whole number of at least 1", lambda v: v >= 1)
-        _require("batch_size", self.batch_size, "a whole number of at least 2", lambda v: v >= 2)
-        for name in ("learning_rate", "weight_decay"):
-            value = getattr(self, name)
-            if isinstance(value, bool | str) or not value >= 0:
-                raise InputError(f"Expected {name} to be at least 0, got {value!r}.")
-        if self.feature_epoch is not None:
-            expected = f"an epoch from 0 to {self.epochs - 1} (of {self.epochs})"
-            _require("feature_epoch", self.feature_epoch, expected, self._is_epoch)
-        windows = tuple((int(first), int(last)) for first, last in self.variance_windows)
-        object.__setattr__(self, "variance_windows", windows)
-        for first, last in windows:
+    @classmethod
+    def noun(cls) -> str:
+        """Return what a field is called."""
+        return "classifier setting"
+
+    @field_validator("variance_windows", mode="before")
+    @classmethod
+    def _as_windows(cls, value: object) -> object:
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple(tuple(window) for window in value)
+
+    @model_validator(mode="after")
+    def _check_epochs(self) -> Self:
+        known = range(self.epochs)
+        if self.feature_epoch is not None and self.feature_epoch not in known:
+            raise ValueError(
+                f"Expected feature_epoch to be an epoch from 0 to {self.epochs - 1} (of "
+                f"{self.epochs}), got {self.feature_epoch!r}."
+            )
+        for first, last in self.variance_windows:
             if not 0 <= first < last < self.epochs:
-                raise InputError(
+                raise ValueError(
                     f"A window of epochs needs at least 2 of the epochs 0 to {self.epochs - 1}, "
                     f"got {first} to {last}; train longer or choose another window."
                 )
-
-    def _is_epoch(self, value: int) -> bool:
-        return 0 <= value < self.epochs
+        return self
 
     @property
     def kept_feature_epoch(self) -> int:
@@ -101,25 +113,7 @@ class ClassifierSettings:
             return self.feature_epoch
         return min(USUAL_FEATURE_EPOCH, self.epochs - 1)
 
-    def change(self, changes: Mapping[str, Any]) -> ClassifierSettings:
-        """Return settings with some values changed; an unknown name is an error."""
-        known = [field.name for field in fields(self)]
-        unknown = [name for name in changes if name not in known]
-        if unknown:
-            raise UnknownNameError(
-                f"Unknown classifier setting {', '.join(unknown)}; the known ones are "
-                f"{', '.join(known)}."
-            )
-        return replace(self, **changes)
-
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, from which the settings can be made again."""
-        values = asdict(self)
-        values["variance_windows"] = [list(window) for window in self.variance_windows]
-        return values
-
-
-def _require(name: str, value: object, expected: str, holds: Callable[[int], bool]) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not (whole and holds(value)):  # type: ignore[arg-type]
-        raise InputError(f"Expected {name} to be {expected}, got {value!r}.")
+        windows = [list(window) for window in self.variance_windows]
+        return super().to_dict() | {"variance_windows": windows}

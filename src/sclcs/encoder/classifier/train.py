@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -12,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.provenance import versions
-from sclcs.encoder.classifier.run import ClassifierRun
 from sclcs.encoder.classifier.settings import ClassifierSettings
+from sclcs.encoder.classifier.trained import TrainedClassifier
+from sclcs.encoder.identity import training_identity
 from sclcs.encoder.train import choose_device
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def train_classifier(
     device: str = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
     **changes: Any,  # noqa: ANN401
-) -> ClassifierRun:
+) -> TrainedClassifier:
     """Train the classifier on all samples and record how each fared.
 
     On a CPU the result is the same, bit by bit, for the same cohort, settings and seed (and
@@ -99,7 +100,7 @@ def train_classifier(
 
     Returns
     -------
-    ClassifierRun
+    TrainedClassifier
     """
     chosen = (settings or ClassifierSettings()).change(changes)
     class_numbers(cohort, chosen.task)  # says what is wrong before anything is read
@@ -109,9 +110,8 @@ def train_classifier(
     started = time.perf_counter()
     with Scratch() as scratch:
         training = prepare_training(cohort, chosen, seed, place, scratch)
-        training.run(
-            Path(checkpoint) if checkpoint else None, _identity(cohort.fingerprint, chosen, seed)
-        )
+        identity = training_identity("classifier", cohort.fingerprint, chosen.to_dict(), seed)
+        training.run(Path(checkpoint) if checkpoint else None, identity.text)
         logits = training.final_logits()
     facts = _facts(training, place) | {"seconds": round(time.perf_counter() - started, 3)}
     return _collect(cohort, training, logits, facts)
@@ -133,7 +133,7 @@ def prepare_training(
     from sclcs.encoder.inputs import prepare_inputs
 
     # The encoder's inputs end with a constant feature, which convolutions do not need.
-    order = _id_order(cohort)
+    order = id_order(cohort.sample_ids)
     numbers = class_numbers(cohort, settings.task)
     inputs = prepare_inputs(cohort, order, settings.input_norm, scratch)[:, :, :-1]
     targets = torch.from_numpy(numbers[order])
@@ -141,16 +141,6 @@ def prepare_training(
     model = ResidualClassifier(cohort.n_regions, n_classes, settings.dimensions, seed)
     recorder = DynamicsRecorder(targets, n_classes, settings)
     return ClassifierTraining(model.to(device), inputs, targets, settings, seed, recorder)
-
-
-def _identity(fingerprint: str, settings: ClassifierSettings, seed: int) -> str:
-    """Return what two trainings must share for one to continue the other."""
-    facts = {"cohort": fingerprint, "seed": seed, "classifier": settings.to_dict()}
-    return json.dumps(facts, sort_keys=True)
-
-
-def _id_order(cohort: Cohort) -> NDArray[np.int64]:
-    return np.argsort(np.array(cohort.sample_ids, dtype=str), kind="stable").astype(np.int64)
 
 
 def _facts(training: ClassifierTraining, device: torch.device) -> dict[str, Any]:
@@ -171,15 +161,17 @@ def _collect(
     training: ClassifierTraining,
     logits: NDArray[np.float32],
     facts: dict[str, Any],
-) -> ClassifierRun:
+) -> TrainedClassifier:
     import pandas as pd
 
     from sclcs.encoder.classifier.recorder import final_entropy
 
     recorder = training.recorder
     assert recorder is not None  # noqa: S101 (prepare_training makes one)
-    place = np.argsort(_id_order(cohort), kind="stable")  # where each row of the cohort went
-    return ClassifierRun(
+    place = np.argsort(
+        id_order(cohort.sample_ids), kind="stable"
+    )  # where each row of the cohort went
+    return TrainedClassifier(
         sample_ids=cohort.sample_ids,
         classes=np.asarray(training.targets.numpy())[place],
         **{name: trace[place] for name, trace in recorder.traces().items()},

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from sclcs.core.progress import task
+from sclcs.core.progress import progress
 from sclcs.core.seeds import generator
 from sclcs.encoder.checkpoint import read_checkpoint, write_checkpoint
 from sclcs.encoder.classifier.network import ResidualClassifier
@@ -89,7 +89,7 @@ class ClassifierTraining:
         known = read_checkpoint(checkpoint, identity, epochs) if checkpoint else None
         if known is not None:
             self._restore(known)
-        with task("Training the classifier", total=epochs) as ticker:
+        with progress("Training the classifier", total=epochs) as ticker:
             ticker.advance(len(self.history))
             for epoch in range(len(self.history), epochs):
                 self.train_epoch(epoch)

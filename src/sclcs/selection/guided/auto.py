@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError
+from sclcs.core.settings import Names, setting
 from sclcs.selection.guided.guide import Guide
-from sclcs.selection.guided.method import PARAMETER_HELP, PARAMETERS, make_guide
+from sclcs.selection.guided.method import GuidingParameters, make_guide
 from sclcs.selection.registry import SELECTORS, Choice, Selector, find_selector, register
-from sclcs.selection.sample_order import id_order
 
 __all__ = ["AUTO"]
+
+Integers = NDArray[np.int64]
 
 CHEAP = ["random", "pairs", "stratified"]
 
 
-def _choose(
-    cohort: Cohort,
-    size: int,
-    seed: int,
-    candidates: list[str],
-    epochs: int | None,
-    **parameters: Any,  # noqa: ANN401
-) -> Choice:
-    order = id_order(cohort)
+class AutoParameters(GuidingParameters):
+    """Parameters of ``auto``."""
+
+    candidates: Names = setting(
+        "other methods to try beside guided; trained ones too, if named", CHEAP, min_length=0
+    )
+    epochs: int | None = setting("of candidates that train", None, ge=1)
+
+
+def _choose(cohort: Cohort, size: int, seed: int, parameters: AutoParameters) -> Choice:
+    order = id_order(cohort.sample_ids)
     ordered = cohort.take(order)
-    names = [candidates] if isinstance(candidates, str) else list(candidates)
+    names = parameters.candidates
     if "auto" in names:
         raise InputError("Expected methods other than auto as candidates of auto.")
     for name in names:
         find_selector(name)
-    guide = make_guide(ordered, seed, **parameters)
+    guide = make_guide(ordered, seed, parameters)
     guided = guide.choose(size)
     found = {"guided": (guided.rows, guided.weights, guided.certificates)}
     for name in names:
         if name != "guided":
-            rows = np.sort(_rows(guide, name, size, seed, epochs))
+            rows = np.sort(_rows(guide, name, size, seed, parameters.epochs))
             found[name] = (rows, None, guide.certify_rows(rows))
     expected = {
         name: float(np.mean([item.ndcg[0] for item in items] or [-1.0]))
@@ -49,8 +53,10 @@ def _choose(
     facts = {
         "chosen": best,
         "expected_by_method": {name: v if v >= 0 else None for name, v in expected.items()},
+        "score_searched": guided.searched,
         "certificate": [item.to_dict() for item in certificates],
         "panel_used": guide.panel.operators,
+        "candidate_versions": {name: SELECTORS[name].version for name in ["guided", *names]},
     }
     by_row = np.argsort(rows)
     if weights is not None:
@@ -58,25 +64,20 @@ def _choose(
     return Choice(order[rows[by_row]], weights=weights, facts=facts)
 
 
-def _rows(guide: Guide, name: str, size: int, seed: int, epochs: int | None) -> Any:  # noqa: ANN401
+def _rows(guide: Guide, name: str, size: int, seed: int, epochs: int | None) -> Integers:
     selector = SELECTORS[name]
     options = {"epochs": epochs} if selector.needs_training and epochs is not None else {}
-    return selector.choose(guide.cohort, size, seed, **selector.complete(options)).rows
+    return selector.choose(guide.cohort, size, seed, selector.complete(options)).rows
 
 
-_SHARED = {name: value for name, value in PARAMETERS.items() if name != "target_ndcg"}
 AUTO = register(
     Selector(
         name="auto",
         summary="The best of guided and other methods by the certificate alone.",
         reference="ours; docs/guided.md",
         choose=_choose,
-        parameters={"candidates": CHEAP, "epochs": None, **_SHARED},
-        parameter_help={
-            "candidates": "other methods to try beside guided; trained ones too, if named",
-            "epochs": "of candidates that train",
-            **PARAMETER_HELP,
-        },
+        parameters=AutoParameters,
         needs_labels=True,
+        guided=True,
     )
 )

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sclcs.benchmark.consistency import gains, ndcg
 from sclcs.core.progress import track
 from sclcs.core.seeds import generator
-from sclcs.selection.guided.objective import core_scores, fit_line, operator_weights
+from sclcs.selection.guided.objective import asked_scores, fit_line, operator_weights
 from sclcs.selection.guided.panel import Panel
 from sclcs.selection.guided.search import Found
 
@@ -54,12 +54,15 @@ class LeftOut:
     groups : list of str
         Which operators were left out together.
     tasks : list of str
+    scores : tuple of str
+        What the scores are, by task.
     """
 
     full: Floats
     implied: Floats
     groups: list[str]
     tasks: list[str]
+    scores: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Certificate:
     Parameters
     ----------
     task : str
+    score : str
+        By what operators are ranked.
     k : int
         Cut-off of nDCG.
     ndcg, kendall : tuple of float
@@ -82,6 +87,7 @@ class Certificate:
     """
 
     task: str
+    score: str
     k: int
     ndcg: tuple[float, float, float]
     kendall: tuple[float, float, float]
@@ -95,6 +101,7 @@ class Certificate:
         names = ("expected", "low", "high")
         return {
             "task": self.task,
+            "score": self.score,
             f"ndcg@{self.k}": dict(zip(names, self.ndcg, strict=True)),
             "kendall": dict(zip(names, self.kendall, strict=True)),
             "confidence": self.confidence,
@@ -163,19 +170,19 @@ def leave_groups_out(
     LeftOut
     """
     names = np.asarray(groups, dtype=object)
-    implied = np.full_like(panel.full, np.nan)
+    implied = np.full_like(panel.asked, np.nan)
     for name in track(sorted(set(groups)), "leaving families out"):
         out = np.asarray(names == name, dtype=np.bool_)
         found = choose(out)
-        scores = core_scores(panel, found.rows, found.weights)
+        scores = asked_scores(panel, found.rows, found.weights)
         if scores is None:
             continue
         weights = operator_weights(panel.families, out)
-        for task, full in enumerate(panel.full):
+        for task, full in enumerate(panel.asked):
             line = fit_line(full, scores[task], weights)
             steep = max(line.slope, FLATTEST)  # a falling line would turn the order round
             implied[task, out] = (scores[task, out] - line.shift) / steep
-    return LeftOut(panel.full, implied, list(groups), panel.tasks)
+    return LeftOut(panel.asked, implied, list(groups), panel.tasks, panel.scores)
 
 
 def certify(
@@ -213,7 +220,9 @@ def certify(
         errors = _Errors.of(left_out.full[task], left_out.implied[task], left_out.groups)
         drawn = np.array([_imagine(errors, sizes, k, random) for _ in range(DRAWS)])
         ends = [_interval(values, confidence, counts[0]) for values in drawn.T]
-        certificates.append(Certificate(name, k, ends[0], ends[1], confidence, *counts))
+        certificates.append(
+            Certificate(name, left_out.scores[task], k, ends[0], ends[1], confidence, *counts)
+        )
     return certificates
 
 

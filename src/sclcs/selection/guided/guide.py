@@ -1,9 +1,8 @@
-"""Guiding a choice: design, objective, search and certificate of one size."""
+"""Guiding a choice: where to start, objective, search and certificate of one size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +17,6 @@ from sclcs.selection.guided.certificate import (
     kin,
     leave_groups_out,
 )
-from sclcs.selection.guided.designs import Designs
 from sclcs.selection.guided.objective import (
     Objective,
     core_scores,
@@ -27,9 +25,10 @@ from sclcs.selection.guided.objective import (
 )
 from sclcs.selection.guided.panel import Panel, unseen_families
 from sclcs.selection.guided.search import Constraints, Found, Units, make_units, search
+from sclcs.selection.guided.starts import StartingSets
 from sclcs.selection.guided.weights import fit_weights
 
-__all__ = ["CAREFUL", "DISTRUST", "Guide", "Guided", "Problem", "Settings"]
+__all__ = ["CAREFUL", "DISTRUST", "Guide", "Guided", "SearchSettings"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -44,16 +43,16 @@ MANY_DRAWS = 100  # as many where the search begins at the best of them
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """How to search.
 
     Parameters
     ----------
     constraints : Constraints
     windows : int
-        Samples per subject in the starting design.
+        Samples per subject in the core-set to start from.
     restarts : int
-        Searches from different designs; the best is kept.
+        Searches from different starts; the best is kept.
     proposals : int
         Swaps proposed per restart.
     distrust : float, optional
@@ -87,14 +86,17 @@ class Guided:
         Rows of the cohort.
     found : Found
         What the search says of it.
+    searched : str
+        The score that the search followed.
     certificates : list of Certificate
         One per task; empty if none can be given.
     distrust : list of float, optional
-        Of each task; None if no score existed and the starting design was kept.
+        Of each task; None if no score existed and the first start was kept.
     """
 
     rows: Integers
     found: Found
+    searched: str
     certificates: list[Certificate]
     distrust: list[float] | None
 
@@ -112,6 +114,7 @@ class Guided:
         """Return what should be recorded with the core-set."""
         return {
             "guided": self.distrust is not None,
+            "score_searched": self.searched,
             "distrust_used": self.distrust,
             "objective": self.found.value,
             "objective_at_start": self.found.start_value,
@@ -121,7 +124,7 @@ class Guided:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class _SearchInput:
     """What a search is given.
 
     Parameters
@@ -138,7 +141,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Designs to start from, the panel's scores on unguided ones, distrust of each task."""
+    """Core-sets to start from, the panel's scores on unguided ones, distrust of each task."""
 
     starts: list[Integers]
     scored: list[Floats]
@@ -154,23 +157,17 @@ class Guide:
         Its samples in alphabetical order, so that the order of a cohort does not matter.
     panel : Panel
         Operators on that cohort.
-    settings : Settings
+    settings : SearchSettings
     seed : int
     """
 
-    def __init__(self, cohort: Cohort, panel: Panel, settings: Settings, seed: int) -> None:
+    def __init__(self, cohort: Cohort, panel: Panel, settings: SearchSettings, seed: int) -> None:
         self.cohort, self.panel, self.settings, self.seed = cohort, panel, settings, seed
         constraints = settings.constraints
         self.units: Units = make_units(cohort, panel.rows, constraints)
         candidates = cohort.take(panel.rows) if len(panel.rows) < len(cohort) else cohort
-        self.designs = Designs(candidates, self.units, constraints, settings.windows, seed)
+        self.starting = StartingSets(candidates, self.units, constraints, settings.windows, seed)
         self._scattered: dict[tuple[int, int], tuple[list[Integers], list[Floats]]] = {}
-
-    def change(self, **changes: Any) -> Guide:  # noqa: ANN401
-        """Return a guide that searches in another way (settings by name) from the same designs."""
-        other = copy(self)
-        other.settings = replace(self.settings, **changes)
-        return other
 
     def choose(self, size: int, *, certified: bool = True) -> Guided:
         """Choose a core-set.
@@ -188,41 +185,36 @@ class Guide:
         """
         drawn = self._draw(size)
         if drawn is None:
-            return self._plain(self.designs.draw(size, 0), [])
-        found = self.search(self._problem(drawn, None))
+            return self._plain(self.starting.draw(size, 0), [])
+        found = self._search(self._input(drawn, None))
         certificates: list[Certificate] = []
         if certified:
             certificates = self._certify(
-                drawn.scored, lambda left_out: self.search(self._problem(drawn, left_out))
+                drawn.scored, lambda left_out: self._search(self._input(drawn, left_out))
             )
         used = [float(value) for value in drawn.distrust]
-        return Guided(self.panel.rows[found.rows], found, certificates, used)
-
-    def problem(self, size: int) -> Problem | None:
-        """Return what a search for a core-set is given; None if no score exists."""
-        drawn = self._draw(size)
-        return None if drawn is None else self._problem(drawn, None)
+        return Guided(self.panel.rows[found.rows], found, self.panel.searched, certificates, used)
 
     def _draw(self, size: int) -> _Drawn | None:
-        """Draw designs to start from; None if no score exists: nothing can be compared."""
+        """Draw core-sets to start from; None if no score exists: nothing can be compared."""
         distrust = self._distrust()
-        # Little may change on large effects, so it matters where to start: at the best designs.
+        # Little may change on large effects, so it matters where to start: at the best of many.
         careful = bool(np.all(distrust >= CAREFUL))
         drawn, scored = self._scatter(size, MANY_DRAWS if careful else NOISE_DRAWS)
-        starts = [self.designs.draw(size, number) for number in range(self.settings.restarts)]
+        starts = [self.starting.draw(size, number) for number in range(self.settings.restarts)]
         if not scored or not any(core_scores(self.panel, rows) is not None for rows in starts):
             return None
         if careful:
             starts = drawn
         return _Drawn(starts, scored, distrust)
 
-    def _problem(self, drawn: _Drawn, left_out: NDArray[np.bool_] | None) -> Problem:
+    def _input(self, drawn: _Drawn, left_out: NDArray[np.bool_] | None) -> _SearchInput:
         objective = make_objective(self.panel, drawn.scored, drawn.distrust, left_out)
         starts, restarts = drawn.starts, self.settings.restarts
         if len(starts) > restarts:
             values = [objective.value(scores) for scores in drawn.scored]
             starts = [starts[place] for place in np.argsort(values, kind="stable")[:restarts]]
-        return Problem(objective, starts)
+        return _SearchInput(objective, starts)
 
     def _distrust(self) -> Floats:
         """Return how little a changed slope is trusted, for each task.
@@ -234,12 +226,13 @@ class Guide:
         if self.settings.distrust is not None:
             return np.full(len(self.panel.full), float(self.settings.distrust))
         weights = operator_weights(self.panel.families)
-        spreads = np.sqrt([weights @ (full - weights @ full) ** 2 for full in self.panel.full])
+        sizes = self.panel.sizes  # what is large is known for Cohen's d only
+        spreads = np.sqrt([weights @ (full - weights @ full) ** 2 for full in sizes])
         return np.where(spreads >= LARGE, CAREFUL, DISTRUST)
 
     def _plain(self, rows: Integers, certificates: list[Certificate]) -> Guided:
         found = Found(rows, float("inf"), float("inf"), 0)
-        return Guided(self.panel.rows[rows], found, certificates, None)
+        return Guided(self.panel.rows[rows], found, self.panel.searched, certificates, None)
 
     def certify_rows(self, rows: Integers) -> list[Certificate]:
         """Certify a core-set that no operator guided, given by rows of the cohort."""
@@ -270,29 +263,29 @@ class Guide:
         )
 
     def _scatter(self, size: int, draws: int = NOISE_DRAWS) -> tuple[list[Integers], list[Floats]]:
-        """Draw designs and score the panel on them, once; those without scores are left out."""
+        """Draw core-sets and score the panel on them, once; those without scores are left out."""
         key = size, draws
         if key in self._scattered:
             return self._scattered[key]
-        designs = [self.designs.draw(size, 1000 + number) for number in range(draws)]
-        pairs = [(rows, core_scores(self.panel, rows)) for rows in designs]
+        drawn = [self.starting.draw(size, 1000 + number) for number in range(draws)]
+        pairs = [(rows, core_scores(self.panel, rows)) for rows in drawn]
         found = [(rows, scores) for rows, scores in pairs if scores is not None]
         self._scattered[key] = [rows for rows, _ in found], [scores for _, scores in found]
         return self._scattered[key]
 
-    def search(self, problem: Problem) -> Found:
+    def _search(self, given: _SearchInput) -> Found:
         """Swap from every start; weigh the best core-set if the settings say so."""
         settings = self.settings
         found = search(
             self.panel,
-            problem.objective,
+            given.objective,
             self.units,
-            problem.starts,
+            given.starts,
             min_subjects=settings.constraints.min_subjects,
             proposals=settings.proposals,
             seed=self.seed,
         )
         if not settings.weights or not np.isfinite(found.value):
             return found
-        weighed = fit_weights(self.panel, problem.objective, found.rows, seed=self.seed)
+        weighed = fit_weights(self.panel, given.objective, found.rows, seed=self.seed)
         return replace(found, **weighed)

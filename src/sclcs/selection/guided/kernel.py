@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Goal", "Pairs", "core_sums", "misfit", "move", "scores_of", "swap"]
+__all__ = ["FORMULAS", "Goal", "Pairs", "core_sums", "misfit", "move", "scores_of", "swap"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,6 +28,8 @@ class Pairs(NamedTuple):
     ----------
     similarity : array of float32, shape (candidate, candidate, operator)
     classes, blocks : arrays of int, shape (task, candidate)
+    places : array, shape (candidate,)
+        Windows less than 1 apart share time points and are not compared.
     partners : array, shape (candidate, task, 4, operator)
     partner_counts : array, shape (candidate, task, 2)
     """
@@ -35,8 +37,14 @@ class Pairs(NamedTuple):
     similarity: Similarities
     classes: Integers
     blocks: Integers
+    places: Floats
     partners: Floats
     partner_counts: Floats
+
+
+#: Scores that are made of pair sums, by name, and the number by which the kernel knows them.
+FORMULAS = {"cohen_d": 0, "difference": 1, "ratio": 2, "rel_difference": 3}
+NOTHING = 1e-6  # a smaller denominator gives no score
 
 
 class Goal(NamedTuple):
@@ -46,15 +54,18 @@ class Goal(NamedTuple):
     weights: Floats
     noise: Floats
     distrust: Floats
+    formula: int
 
 
 SUMS = 4  # similarities and squares of within pairs, then of between pairs
 
 
 @njit(nogil=True, cache=True)
-def _kind(classes: Integers, blocks: Integers, one: int, other: int) -> int:
+def _kind(classes: Integers, blocks: Integers, places: Floats, one: int, other: int) -> int:
     """Return 0 for a within pair, 2 for a between pair, -1 if it is not compared."""
     if blocks[one] == blocks[other] or classes[one] < 0 or classes[other] < 0:
+        return -1
+    if abs(places[one] - places[other]) < 1.0:  # the windows share time points
         return -1
     return 0 if classes[one] == classes[other] else 2
 
@@ -78,7 +89,7 @@ def move(pairs: Pairs, sample: int, factor: float) -> None:
     """Update every candidate's sums when a sample enters (+1), leaves (-1) or weighs more."""
     for task in range(pairs.classes.shape[0]):
         for other in range(pairs.similarity.shape[0]):
-            kind = _kind(pairs.classes[task], pairs.blocks[task], sample, other)
+            kind = _kind(pairs.classes[task], pairs.blocks[task], pairs.places, sample, other)
             _add_pair(
                 pairs.partners[other, task],
                 pairs.partner_counts[other, task],
@@ -89,8 +100,13 @@ def move(pairs: Pairs, sample: int, factor: float) -> None:
 
 
 @njit(nogil=True, cache=True)
-def core_sums(
-    similarity: Similarities, classes: Integers, blocks: Integers, rows: Integers, weights: Floats
+def core_sums(  # noqa: PLR0917
+    similarity: Similarities,
+    classes: Integers,
+    blocks: Integers,
+    places: Floats,
+    rows: Integers,
+    weights: Floats,
 ) -> tuple[Floats, Floats, Pairs]:
     """Sum the pairs of a core-set from scratch.
 
@@ -98,6 +114,7 @@ def core_sums(
     ----------
     similarity : array of float32, shape (candidate, candidate, operator)
     classes, blocks : arrays of int, shape (task, candidate)
+    places : array, shape (candidate,)
     rows : array of int
         The chosen candidates.
     weights : array
@@ -115,7 +132,7 @@ def core_sums(
     n_tasks, n_candidates = classes.shape
     partners = np.zeros((n_candidates, n_tasks, SUMS, similarity.shape[2]))
     partner_counts = np.zeros((n_candidates, n_tasks, 2))
-    pairs = Pairs(similarity, classes, blocks, partners, partner_counts)
+    pairs = Pairs(similarity, classes, blocks, places, partners, partner_counts)
     sums = np.zeros((n_tasks, SUMS, similarity.shape[2]))
     counts = np.zeros((n_tasks, 2))
     for place, sample in enumerate(rows):
@@ -135,35 +152,43 @@ def swap(pairs: Pairs, leaving: Integers, entering: Integers, sums: Floats, coun
             sums[task] -= 2 * pairs.partners[one, task]
             counts[task] -= 2 * pairs.partner_counts[one, task]
             for other in leaving:  # pairs inside the unit were subtracted twice
-                kind = _kind(classes, blocks, one, other)
+                kind = _kind(classes, blocks, pairs.places, one, other)
                 _add_pair(sums[task], counts[task], kind, pairs.similarity[one, other], 1.0)
         for one in entering:
             sums[task] += 2 * pairs.partners[one, task]
             counts[task] += 2 * pairs.partner_counts[one, task]
             for other in leaving:  # they are not there any more
-                kind = _kind(classes, blocks, one, other)
+                kind = _kind(classes, blocks, pairs.places, one, other)
                 _add_pair(sums[task], counts[task], kind, pairs.similarity[one, other], -2.0)
             for other in entering:
-                kind = _kind(classes, blocks, one, other)
+                kind = _kind(classes, blocks, pairs.places, one, other)
                 _add_pair(sums[task], counts[task], kind, pairs.similarity[one, other], 1.0)
 
 
 @njit(nogil=True, cache=True)
-def scores_of(sums: Floats, counts: Floats, scores: Floats) -> bool:
-    """Write Cohen's d of every task and operator; say whether all of them exist."""
+def scores_of(sums: Floats, counts: Floats, formula: int, scores: Floats) -> bool:
+    """Write the score of every task and operator; say whether all of them exist."""
     for task in range(sums.shape[0]):
         n_within, n_between = counts[task, 0], counts[task, 1]
         if n_within < 2 or n_between < 2:
             return False
         for p in range(sums.shape[2]):
             within, between = sums[task, 0, p] / n_within, sums[task, 2, p] / n_between
-            scatter_within = max(sums[task, 1, p] / n_within - within * within, 0.0)
-            scatter_between = max(sums[task, 3, p] / n_between - between * between, 0.0)
-            pooled = (n_within - 1) * scatter_within + (n_between - 1) * scatter_between
-            deviation = np.sqrt(pooled / max(n_within + n_between - 2, 1.0))
-            if deviation < 1e-6:
+            if formula == 0:
+                scatter_within = max(sums[task, 1, p] / n_within - within * within, 0.0)
+                scatter_between = max(sums[task, 3, p] / n_between - between * between, 0.0)
+                pooled = (n_within - 1) * scatter_within + (n_between - 1) * scatter_between
+                divisor = np.sqrt(pooled / max(n_within + n_between - 2, 1.0))
+            elif formula == 1:
+                divisor = 1.0
+            else:
+                divisor = abs(between)
+            if divisor < NOTHING:
                 return False
-            scores[task, p] = (within - between) / deviation
+            if formula == 2:
+                scores[task, p] = within / between
+            else:
+                scores[task, p] = (within - between) / divisor
     return True
 
 

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BeforeValidator
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError
-from sclcs.selection.guided.guide import Guide, Guided, Settings
+from sclcs.core.settings import Names, Settings, as_list, setting
+from sclcs.selection.guided.guide import Guide, Guided, SearchSettings
 from sclcs.selection.guided.panel import make_panel
 from sclcs.selection.guided.search import Constraints
 from sclcs.selection.registry import Choice, Selector, register
-from sclcs.selection.sample_order import id_order
 
 __all__ = [
     "CURVE_RATIOS",
     "DEFAULT_PANEL",
     "GUIDED",
-    "PARAMETERS",
-    "PARAMETER_HELP",
+    "GuidedParameters",
+    "GuidingParameters",
     "make_guide",
-    "make_settings",
+    "search_settings",
 ]
 
 #: Operators that guide unless others are asked for: the catalogue's set of this name.
@@ -32,45 +34,62 @@ DEFAULT_PANEL = "panel"
 CURVE_RATIOS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
 USUAL_STRATA = ("site", "diagnosis")
 
-PARAMETERS: dict[str, Any] = {
-    "task": "subject",
-    "panel": DEFAULT_PANEL,
-    "fc": None,
-    "target_ndcg": None,
-    "strata": None,
-    "min_subjects": 0,
-    "whole_subjects": False,
-    "windows": None,
-    "restarts": 2,
-    "proposals": 20_000,
-    "distrust": None,
-    "weights": False,
-    "k": 10,
-    "confidence": 0.9,
-    "memory_gb": 3.0,
-    "n_jobs": 1,
-}
-PARAMETER_HELP = {
-    "task": "what operators are ranked for: subject, a label column, or several",
-    "panel": "operators computed on the whole cohort to guide: sets, families or identifiers",
-    "fc": "an FC store that holds the panel, so that nothing is computed",
-    "target_ndcg": "instead of a ratio: the smallest core-set whose certificate reaches it",
-    "strata": "columns whose shares are kept; by default site, diagnosis and the tasks' labels",
-    "min_subjects": "fewest subjects in the core-set",
-    "whole_subjects": "all samples of a subject or none; at most the ratio's number of samples",
-    "windows": "samples per subject to start from; 2 for fingerprinting, else 1",
-    "restarts": "searches from different designs, of which the best is kept",
-    "proposals": "swaps proposed per search",
-    "distrust": "how little a changed slope is trusted; by default 0.1, or 3 for large effects",
-    "weights": "whether the chosen samples get weights, which later scoring uses",
-    "k": "cut-off of nDCG in the certificate",
-    "confidence": "nominal coverage of the certificate's intervals",
-    "memory_gb": "for similarities; if short, whole subjects are drawn as candidates",
-    "n_jobs": "threads that compute the panel",
-}
+
+class GuidingParameters(Settings):
+    """Parameters of every method that operators on the whole cohort guide."""
+
+    task: Names = setting(
+        "what operators are ranked for: subject, a label column, or several",
+        ["subject"],
+        min_length=1,
+    )
+    score: str | None = setting(
+        "what operators are ranked by, see `sclcs rank --help`; None for a task's default",
+        None,
+    )
+    panel: Names = setting(
+        "operators computed on the whole cohort to guide: sets, families or identifiers",
+        [DEFAULT_PANEL],
+        min_length=1,
+    )
+    fc: Any = setting(
+        "an FC store that holds the panel, so that nothing is computed", None, decides=False
+    )
+    strata: Annotated[list[str] | None, BeforeValidator(as_list)] = setting(
+        "columns whose shares are kept; by default site, diagnosis and the tasks' labels", None
+    )
+    min_subjects: int = setting("fewest subjects in the core-set", 0, ge=0)
+    whole_subjects: bool = setting(
+        "all samples of a subject or none; at most the ratio's number of samples", False
+    )
+    windows: int | None = setting(
+        "samples per subject to start from; 2 for fingerprinting, else 1", None, ge=1
+    )
+    restarts: int = setting("searches from different starts, of which the best is kept", 2, ge=1)
+    proposals: int = setting("swaps proposed per search", 20_000, ge=0)
+    distrust: float | None = setting(
+        "how little a changed slope is trusted; by default 0.1, or 3 for large effects", None, ge=0
+    )
+    weights: bool = setting(
+        "whether the chosen samples get weights, which later scoring uses", False
+    )
+    k: int = setting("cut-off of nDCG in the certificate", 10, ge=1)
+    confidence: float = setting("nominal coverage of the certificate's intervals", 0.9, gt=0, lt=1)
+    memory_gb: float = setting(
+        "for similarities; if short, whole subjects are drawn as candidates", 3.0, gt=0
+    )
+    n_jobs: int = setting("threads that compute the panel", 1, decides=False)
 
 
-def make_guide(cohort: Cohort, seed: int, **parameters: Any) -> Guide:  # noqa: ANN401
+class GuidedParameters(GuidingParameters):
+    """Parameters of ``guided``."""
+
+    target_ndcg: float | None = setting(
+        "instead of a ratio: the smallest core-set whose certificate reaches it", None, gt=0, lt=1
+    )
+
+
+def make_guide(cohort: Cohort, seed: int, parameters: GuidingParameters) -> Guide:
     """Compute the panel on a cohort and prepare the search.
 
     Parameters
@@ -78,67 +97,53 @@ def make_guide(cohort: Cohort, seed: int, **parameters: Any) -> Guide:  # noqa: 
     cohort : Cohort
         In alphabetical order of its sample ids.
     seed : int
-    **parameters : object
-        See :data:`PARAMETER_HELP`.
+    parameters : GuidingParameters
 
     Returns
     -------
     Guide
     """
-    options = {**PARAMETERS, **parameters}
-    tasks = _as_list(options["task"], "task")
-    settings = make_settings(cohort, tasks, **parameters)
+    settings = search_settings(cohort, parameters)
     panel = make_panel(
         cohort,
-        tasks,
-        _as_list(options["panel"], "panel"),
-        fc=_open(options["fc"]),
-        memory_gb=options["memory_gb"],
-        n_jobs=options["n_jobs"],
+        parameters.task,
+        parameters.panel,
+        score=parameters.score,
+        fc=_open(parameters.fc),
+        memory_gb=parameters.memory_gb,
+        n_jobs=parameters.n_jobs,
         seed=seed,
     )
     return Guide(cohort, panel, settings, seed)
 
 
-def make_settings(cohort: Cohort, tasks: Sequence[str], **parameters: Any) -> Settings:  # noqa: ANN401
-    """Return how to search on a cohort for some tasks.
-
-    Parameters
-    ----------
-    cohort : Cohort
-        Whose columns are the strata, unless others are asked for.
-    tasks : sequence of str
-    **parameters : object
-        See :data:`PARAMETER_HELP`.
-
-    Returns
-    -------
-    Settings
-    """
-    options = {**PARAMETERS, **parameters}
-    _check(options)
+def search_settings(cohort: Cohort, parameters: GuidingParameters) -> SearchSettings:
+    """Return how to search on a cohort, whose columns are the strata unless others are named."""
+    tasks = parameters.task
     constraints = Constraints(
-        _strata(cohort, options["strata"], tasks),
-        bool(options["whole_subjects"]),
-        int(options["min_subjects"]),
+        _strata(cohort, parameters.strata, tasks),
+        parameters.whole_subjects,
+        parameters.min_subjects,
     )
-    windows = options["windows"] or (2 if "subject" in tasks else 1)
+    windows = parameters.windows or (2 if "subject" in tasks else 1)
     names = ("restarts", "proposals", "distrust", "weights", "k", "confidence")
-    return Settings(constraints, windows, **{name: options[name] for name in names})
+    return SearchSettings(
+        constraints, windows, **{name: getattr(parameters, name) for name in names}
+    )
 
 
-def _choose(cohort: Cohort, size: int, seed: int, **parameters: Any) -> Choice:  # noqa: ANN401
-    order = id_order(cohort)
-    guide = make_guide(cohort.take(order), seed, **parameters)
-    target = parameters["target_ndcg"]
+def _choose(cohort: Cohort, size: int, seed: int, parameters: GuidedParameters) -> Choice:
+    order = id_order(cohort.sample_ids)
+    guide = make_guide(cohort.take(order), seed, parameters)
     facts: dict[str, Any] = {}
-    if target is None:
+    if parameters.target_ndcg is None:
         guided = guide.choose(size)
     else:
-        guided, facts = _smallest(guide, float(target))
+        guided, facts = _smallest(guide, parameters.target_ndcg)
     panel = guide.panel
     facts |= {"panel_used": panel.operators, "panel_left_out": panel.left_out}
-    facts |= {"candidates": len(panel.rows), "strata_used": list(_kept(guide))}
+    strata = list(guide.settings.constraints.strata)
+    facts |= {"candidates": len(panel.rows), "strata_used": strata}
     by_row = np.argsort(guided.rows)
     weights = None if guided.weights is None else guided.weights[by_row]
     return Choice(order[guided.rows[by_row]], weights=weights, facts=facts | guided.facts())
@@ -164,49 +169,16 @@ def _smallest(guide: Guide, target: float) -> tuple[Guided, dict[str, Any]]:
     )
 
 
-def _kept(guide: Guide) -> tuple[str, ...]:
-    return guide.settings.constraints.strata
-
-
-def _strata(cohort: Cohort, asked: object, tasks: Sequence[str]) -> tuple[str, ...]:
+def _strata(cohort: Cohort, asked: list[str] | None, tasks: Sequence[str]) -> tuple[str, ...]:
     if asked is not None:
-        columns = _as_list(asked, "strata")
-        for name in columns:
+        for name in asked:
             cohort.labels(name)
-        return tuple(columns)
+        return tuple(asked)
     usual = [name for name in USUAL_STRATA if name in cohort.samples]
     labels = [name for name in tasks if name != "subject"]
     for name in labels:
         cohort.labels(name)
     return tuple(dict.fromkeys([*usual, *labels]))
-
-
-def _check(options: dict[str, Any]) -> None:
-    for name, low in (("restarts", 1), ("proposals", 0), ("min_subjects", 0), ("k", 1)):
-        value = options[name]
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise InputError(f"Expected {name} to be a whole number from {low}, got {value!r}.")
-    for name in ("target_ndcg", "confidence"):
-        value = options[name]
-        if value is not None and not 0 < value < 1:
-            raise InputError(f"Expected {name} between 0 and 1, for example 0.95, got {value!r}.")
-    if not isinstance(options["weights"], bool):
-        raise InputError(f"Expected weights to be true or false, got {options['weights']!r}.")
-    distrust = options["distrust"]
-    if distrust is not None and distrust < 0:
-        raise InputError(f"Expected distrust of at least 0, got {distrust!r}.")
-
-
-def _as_list(value: object, name: str) -> list[str]:
-    if isinstance(value, str):
-        parts = [part.strip() for part in value.split(",") if part.strip()]
-    elif isinstance(value, list | tuple):
-        parts = [str(part) for part in value]
-    else:
-        raise InputError(f"Expected {name} to be a name or several, got {value!r}.")
-    if not parts and name != "strata":
-        raise InputError(f"Expected at least one {name}, got none.")
-    return parts
 
 
 def _open(fc: Any) -> Any:  # noqa: ANN401
@@ -223,8 +195,8 @@ GUIDED = register(
         summary="Swapped until cheap operators keep their order; certified on left-out families.",
         reference="ours; docs/guided.md",
         choose=_choose,
-        parameters=PARAMETERS,
-        parameter_help=PARAMETER_HELP,
+        parameters=GuidedParameters,
         needs_labels=True,
+        guided=True,
     )
 )

@@ -11,15 +11,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.selection.guided.kernel import Goal, core_sums, misfit, scores_of
-from sclcs.selection.guided.panel import Panel
+from sclcs.benchmark import Kernel, Question, make_question
+from sclcs.cohort.coreset import CoreSet
+from sclcs.selection.guided.kernel import FORMULAS, Goal, core_sums, misfit, scores_of
+from sclcs.selection.guided.panel import PROXY, Panel, score_of
 
-__all__ = ["Line", "Objective", "core_scores", "fit_line", "make_objective", "operator_weights"]
+__all__ = [
+    "Line",
+    "Objective",
+    "asked_scores",
+    "core_scores",
+    "fit_line",
+    "make_objective",
+    "operator_weights",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -47,12 +57,15 @@ class Objective:
         Variance about the line on core-sets that were only stratified.
     distrust : float or array, shape (task,)
         How badly a slope other than one carries over to unseen operators.
+    score : str
+        What the scores are; one that pair sums give.
     """
 
     full: Floats
     weights: Floats
     noise: Floats
     distrust: float | Floats
+    score: str = PROXY
 
     def value(self, scores: Floats) -> float:
         """Return the objective of scores (task, operator); lower is better."""
@@ -61,7 +74,7 @@ class Objective:
     def for_kernel(self) -> Goal:
         """Return the same as the compiled search takes it."""
         distrust = np.array(np.broadcast_to(self.distrust, len(self.full)), dtype=np.float64)
-        return Goal(self.full, self.weights, self.noise, distrust)
+        return Goal(self.full, self.weights, self.noise, distrust, FORMULAS[self.score])
 
 
 @dataclass(frozen=True)
@@ -108,16 +121,60 @@ def operator_weights(families: Sequence[str], left_out: Flags | None = None) -> 
 
 
 def core_scores(panel: Panel, rows: Integers, weights: Floats | None = None) -> Floats | None:
-    """Return the panel's scores (task, operator) on some candidates; None if there are none.
+    """Return the panel's searched scores (task, operator) on some candidates; None without any.
 
     Weights, if given, have a mean of one: how often each candidate counts.
     """
     picked = np.ascontiguousarray(panel.similarity[np.ix_(rows, rows)])
     classes, blocks = panel.classes[:, rows], panel.blocks[:, rows]
     weighed = np.ones(len(rows)) if weights is None else weights
-    sums, counts, _ = core_sums(picked, classes, blocks, np.arange(len(rows)), weighed)
+    sums, counts, _ = core_sums(
+        picked, classes, blocks, panel.places[rows], np.arange(len(rows)), weighed
+    )
     scores = np.empty((len(classes), picked.shape[2]))
-    return scores if scores_of(sums, counts, scores) else None
+    return scores if scores_of(sums, counts, FORMULAS[panel.searched], scores) else None
+
+
+def asked_scores(panel: Panel, rows: Integers, weights: Floats | None = None) -> Floats | None:
+    """Return the same by the score that was asked for, as the benchmark computes it.
+
+    Parameters
+    ----------
+    panel : Panel
+    rows : array of int
+        The chosen candidates.
+    weights : array, optional
+        How often each of them counts; their mean is one.
+
+    Returns
+    -------
+    array or None
+    """
+    core = CoreSet([str(panel.samples.index[row]) for row in rows], weight=weights)
+    questions = [
+        make_question(panel.samples, target, core, n_timepoints=panel.n_timepoints)
+        for target in panel.targets
+    ]
+    if any(question.degenerate for question in questions):
+        return None
+    pairs = zip(questions, panel.scores, strict=True)
+    scores = np.array([_scores(panel, question, name) for question, name in pairs])
+    return scores if np.isfinite(scores).all() else None
+
+
+def _scores(panel: Panel, question: Question, name: str) -> list[float]:
+    """Return the score of every operator under one question."""
+    chosen = np.ix_(question.rows, question.rows)
+    kernels = (
+        Kernel.from_similarity(np.ascontiguousarray(panel.similarity[:, :, place][chosen]))
+        for place in range(len(panel.operators))
+    )
+    moved = replace(question, samples=question.samples.iloc[question.rows], rows=_all(question))
+    return [score_of(kernel, moved, name) for kernel in kernels]
+
+
+def _all(question: Question) -> Integers:
+    return np.arange(len(question.rows))
 
 
 def make_objective(
@@ -148,4 +205,4 @@ def make_objective(
             residuals.append(float(weights @ off**2))
         spread = float(weights @ (full - weights @ full) ** 2)
         noise[task] = np.mean(residuals) if residuals else spread
-    return Objective(panel.full, weights, noise, distrust)
+    return Objective(panel.full, weights, noise, distrust, panel.searched)

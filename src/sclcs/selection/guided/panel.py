@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.benchmark.design import PairDesign, make_design
-from sclcs.benchmark.fc_source import FCSource, as_source
-from sclcs.benchmark.pairs import OperatorPairs
-from sclcs.benchmark.scores import find_score
-from sclcs.benchmark.similarity import OperatorVectors, operator_vectors
-from sclcs.benchmark.tasks import Codes, Task, make_task
+from sclcs.benchmark import (
+    FCSource,
+    Kernel,
+    KernelView,
+    PairRules,
+    Question,
+    Target,
+    as_source,
+    find_criterion,
+    make_kernel,
+    make_question,
+)
+from sclcs.benchmark.pair_design import SampleCodes, sample_codes
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.progress import track
 from sclcs.core.seeds import generator
+from sclcs.selection.guided.kernel import FORMULAS
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Panel", "make_panel", "most_candidates", "unseen_families"]
+__all__ = [
+    "PROXY",
+    "Panel",
+    "make_panel",
+    "most_candidates",
+    "panel_operators",
+    "score_of",
+    "unseen_families",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEWEST_OPERATORS = 4  # a line through fewer scores says nothing about others
 FEWEST_UNSEEN = 25
-SCORE = "cohen_d"
+#: What is searched where pair sums cannot give the score that was asked for.
+PROXY = "cohen_d"
+#: Sums of pairs count every pair alike; windows that share time points are not compared.
+POOLED = PairRules(pooled=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +64,22 @@ class Panel:
     similarity : array of float32, shape (candidate, candidate, operator)
     rows : array of int
         The candidates' rows in the cohort.
-    codes : list of Codes
-        Class, block and subject of each candidate; one per task.
+    samples : DataFrame
+        The candidates' rows of facts.
+    targets : list of Target
+        What the operators are ranked for.
+    codes : list of SampleCodes
+        Class, block and place of each candidate; one per task.
     full : array, shape (task, operator)
-        Scores on the whole cohort.
-    tasks : list of str
+        Searched scores on the whole cohort.
+    asked : array, shape (task, operator)
+        Scores that were asked for, on the whole cohort.
+    sizes : array, shape (task, operator)
+        Cohen's d on the whole cohort, all pairs pooled: how large the effects are.
+    scores : tuple of str
+        The names of the asked scores, one per task.
+    n_timepoints : int, optional
+        Length of a window.
     left_out : dict of str to str
         Operators of the panel that could not be used, and why.
     """
@@ -57,10 +88,25 @@ class Panel:
     families: list[str]
     similarity: NDArray[np.float32]
     rows: Integers
-    codes: list[Codes]
+    samples: pd.DataFrame
+    targets: list[Target]
+    codes: list[SampleCodes]
     full: Floats
-    tasks: list[str]
-    left_out: dict[str, str]
+    asked: Floats
+    sizes: Floats
+    scores: tuple[str, ...]
+    n_timepoints: int | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tasks(self) -> list[str]:
+        """What the operators are ranked for, by name."""
+        return [target.name for target in self.targets]
+
+    @property
+    def searched(self) -> str:
+        """The score that the search follows, all pairs pooled: the one asked for, or its proxy."""
+        return _searched(self.scores)
 
     @property
     def classes(self) -> Integers:
@@ -72,25 +118,48 @@ class Panel:
         """Block of each candidate (task, candidate)."""
         return np.stack([codes.blocks for codes in self.codes])
 
+    @property
+    def places(self) -> Floats:
+        """Where the window of each candidate begins."""
+        return self.codes[0].places
+
     def only(self, places: Integers) -> Panel:
         """Return the panel with some of its operators."""
-        return Panel(
-            [self.operators[place] for place in places],
-            [self.families[place] for place in places],
-            np.ascontiguousarray(self.similarity[:, :, places]),
-            self.rows,
-            self.codes,
-            self.full[:, places],
-            self.tasks,
-            self.left_out,
+        return replace(
+            self,
+            operators=[self.operators[place] for place in places],
+            families=[self.families[place] for place in places],
+            similarity=np.ascontiguousarray(self.similarity[:, :, places]),
+            full=self.full[:, places],
+            asked=self.asked[:, places],
+            sizes=self.sizes[:, places],
         )
+
+    def of_task(self, name: str) -> Panel:
+        """Return the panel with one of its tasks."""
+        task = self.tasks.index(name)
+        return replace(
+            self,
+            targets=[self.targets[task]],
+            codes=[self.codes[task]],
+            full=self.full[[task]],
+            asked=self.asked[[task]],
+            sizes=self.sizes[[task]],
+            scores=(self.scores[task],),
+        )
+
+
+def _searched(scores: Sequence[str]) -> str:
+    """Return the one score that the search follows for all tasks."""
+    return scores[0] if len(set(scores)) == 1 and scores[0] in FORMULAS else PROXY
 
 
 def make_panel(
     cohort: Cohort,
-    tasks: Sequence[str | Task],
+    tasks: Sequence[str | Target],
     spis: str | Sequence[str] = "panel",
     *,
+    score: str | None = None,
     fc: FCSource | xr.DataArray | None = None,
     memory_gb: float = 3.0,
     n_jobs: int = 1,
@@ -101,11 +170,15 @@ def make_panel(
     Parameters
     ----------
     cohort : Cohort
-    tasks : sequence of str or Task
-        What the operators are ranked for.
+    tasks : sequence of str or Target
+        What the operators are ranked for: the subject, or labels.
     spis : str or sequence of str
         The operators, see :func:`sclcs.spi.resolve`; of operators that are bound to tie, the
         first is used.
+    score : str, optional
+        What operators will be ranked by; by default what each task is ranked by. The search
+        follows it if pair sums give it, else :data:`PROXY`; the certificate is about it in any
+        case.
     fc : FC store or DataArray, optional
         Matrices that are there already; otherwise they are computed.
     memory_gb : float
@@ -118,26 +191,36 @@ def make_panel(
     -------
     Panel
     """
-    known = [make_task(task) for task in tasks]
-    designs = [make_design(cohort.samples, task) for task in known]
-    for design in designs:
-        if design.degenerate:
-            raise InputError(f"No core-set can be guided: {design.degenerate}")
+    asked = [_question(cohort, task, PairRules()) for task in tasks]
+    for question in asked:
+        if question.degenerate:
+            raise InputError(f"No core-set can be guided: {question.degenerate}")
     operators = panel_operators(spis)
     source, _ = as_source(
         cohort if fc is None else fc, cohort, spis=operators, n_jobs=n_jobs, seed=seed
     )
-    return _gather(cohort, source, operators, designs, known, memory_gb, seed)
+    rows = _candidates(cohort, len(operators), memory_gb, seed)
+    scores = tuple(find_criterion(score, question.target).name for question in asked)
+    return _gather(cohort, source, operators, asked, scores, rows)
+
+
+def _question(cohort: Cohort, task: str | Target, rules: PairRules) -> Question:
+    question = make_question(cohort.samples, task, rules=rules, n_timepoints=cohort.n_timepoints)
+    if question.target.kind == "number":
+        raise InputError(
+            f"{question.target.name} is a number, and a core-set can only be guided by pairs of "
+            "equal and different labels; choose another method, or leave the method out."
+        )
+    return question
 
 
 def _gather(  # noqa: PLR0917
     cohort: Cohort,
     source: FCSource,
     operators: Sequence[str],
-    designs: Sequence[PairDesign],
-    tasks: Sequence[Task],
-    memory_gb: float,
-    seed: int,
+    asked: Sequence[Question],
+    scores: tuple[str, ...],
+    rows: Integers,
 ) -> Panel:
     places = source.samples.index.get_indexer(cohort.samples.index)
     if (places < 0).any():
@@ -146,28 +229,45 @@ def _gather(  # noqa: PLR0917
             f"The panel is needed on all samples, but the matrices of {len(missing)} are not "
             f"there: {name_first(missing)}; compute the panel on the whole cohort."
         )
-    rows = _candidates(cohort, len(operators), memory_gb, seed)
+    targets = [question.target for question in asked]
+    pooled = [_question(cohort, target, POOLED) for target in targets]
+    wanted = [
+        *((question, _searched(scores)) for question in pooled),
+        *((question, PROXY) for question in pooled),
+        *zip(asked, scores, strict=True),
+    ]
     similarity = np.empty((len(rows), len(rows), len(operators)), dtype=np.float32)
-    full: list[Floats] = []
+    found: list[Floats] = []
     kept: list[str] = []
     left_out: dict[str, str] = {}
     for name in track(_by_source(source, operators), "guiding operators"):
-        vectors = operator_vectors(np.asarray(source.matrices(name))[places])
-        scores, reason = _full_scores(vectors, designs)
+        kernel = make_kernel(np.asarray(source.matrices(name))[places])
+        values, reason = _full_scores(kernel, wanted)
         if reason:
             left_out[name] = reason
             continue
-        units = vectors.units[rows]
+        units = kernel.units[rows]
         np.matmul(units, units.T, out=similarity[:, :, len(kept)])
-        full.append(scores)
+        found.append(values)
         kept.append(name)
     _check_enough(kept, left_out)
-    codes = [_codes_of(task, cohort, rows) for task in tasks]
-    names = [task.name for task in tasks]
+    samples = cohort.samples.iloc[rows]
+    full, sizes, chosen = np.split(np.stack(found, axis=1), 3)  # each (task, operator)
     return Panel(
-        kept, _families(kept), _first(similarity, len(kept)), rows, codes,
-        np.stack(full, axis=1), names, left_out,
-    )  # fmt: skip
+        operators=kept,
+        families=_families(kept),
+        similarity=_first(similarity, len(kept)),
+        rows=rows,
+        samples=samples,
+        targets=targets,
+        codes=[sample_codes(samples, t, POOLED, cohort.n_timepoints) for t in targets],
+        full=full,
+        asked=chosen,
+        sizes=sizes,
+        scores=scores,
+        n_timepoints=cohort.n_timepoints,
+        left_out=left_out,
+    )
 
 
 def _by_source(source: FCSource, operators: Sequence[str]) -> list[str]:
@@ -182,18 +282,22 @@ def _first(similarity: NDArray[np.float32], n_operators: int) -> NDArray[np.floa
     return np.ascontiguousarray(similarity[:, :, :n_operators])
 
 
-def _full_scores(vectors: OperatorVectors, designs: Sequence[PairDesign]) -> tuple[Floats, str]:
-    """Return the score under each design, and why the operator cannot guide (or nothing)."""
-    unusable = ~vectors.screen.usable
+def _full_scores(kernel: Kernel, wanted: Sequence[tuple[Question, str]]) -> tuple[Floats, str]:
+    """Return the score of every question, and why the operator cannot guide (or nothing)."""
+    unusable = ~kernel.screen.usable
     if unusable.any():
         return np.empty(0), f"{int(unusable.sum())} samples have no usable matrix"
-    compute = find_score(SCORE).compute
-    scores = np.array(
-        [compute(OperatorPairs(vectors.take(design.rows), design))[0] for design in designs]
-    )
+    _ = kernel.similarity  # one product serves every question
+    scores = np.array([score_of(kernel, question, name) for question, name in wanted])
     if not np.isfinite(scores).all():
         return scores, "its score does not exist"
     return scores, ""
+
+
+def score_of(kernel: Kernel, question: Question, name: str) -> float:
+    """Return one score of an operator under a question about the samples of its kernel."""
+    view = KernelView(kernel.take(question.rows), question)
+    return float(find_criterion(name, question.target).compute(view)[0])
 
 
 def _check_enough(kept: Sequence[str], left_out: dict[str, str]) -> None:
@@ -254,8 +358,3 @@ def _candidates(cohort: Cohort, n_operators: int, memory_gb: float, seed: int) -
     lots = generator(seed, "guided", "candidates").permutation(len(names))[codes]
     order = np.argsort(lots, kind="stable")
     return np.sort(order[:most])
-
-
-def _codes_of(task: Task, cohort: Cohort, rows: Integers) -> Codes:
-    codes = task.codes(cohort.samples)
-    return Codes(codes.classes[rows], codes.blocks[rows], codes.subjects[rows])

@@ -1,4 +1,4 @@
-"""The swap search: from a stratified design to a core-set that keeps the panel's order."""
+"""The swap search: from a stratified core-set to one that keeps the panel's order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator
 from sclcs.selection.guided.objective import Objective
 from sclcs.selection.guided.panel import Panel
-from sclcs.selection.guided.swaps import Cells, swap_search
+from sclcs.selection.guided.swaps import Units, swap_search
 
 __all__ = ["Constraints", "Found", "Units", "make_units", "search"]
 
@@ -29,7 +29,7 @@ class Constraints:
     Parameters
     ----------
     strata : tuple of str
-        Columns whose shares stay those of the starting design.
+        Columns whose shares stay those of the core-set to start from.
     whole_subjects : bool
         All samples of a subject are chosen, or none.
     min_subjects : int
@@ -39,45 +39,6 @@ class Constraints:
     strata: tuple[str, ...] = ()
     whole_subjects: bool = False
     min_subjects: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """What is swapped: single samples or whole subjects, by cell of equal strata and size.
-
-    Parameters
-    ----------
-    members : array of int, shape (unit, most samples of a unit)
-        Candidates of each unit, padded with -1.
-    cell_of : array of int
-        Cell of each unit; a unit is replaced by one of its cell only.
-    cells, cell_starts : arrays of int
-        The units sorted by cell, and where each cell starts.
-    subjects : array of int
-        Subject of each candidate.
-    """
-
-    members: Integers
-    cell_of: Integers
-    cells: Integers
-    cell_starts: Integers
-    subjects: Integers
-
-    def for_kernel(self) -> Cells:
-        """Return the same as the compiled search takes it."""
-        return Cells(self.members, self.cell_of, self.cells, self.cell_starts, self.subjects)
-
-    def of_rows(self, rows: Integers) -> Integers:
-        """Return the units that some candidates are the members of."""
-        unit_of = np.empty(int(self.members.max()) + 1, dtype=np.int64)
-        units, places = np.nonzero(self.members >= 0)
-        unit_of[self.members[units, places]] = units
-        return np.unique(unit_of[rows])
-
-    def rows(self, units: Integers) -> Integers:
-        """Return the candidates of some units."""
-        found = self.members[units].ravel()
-        return found[found >= 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +137,8 @@ def search(
             panel.similarity,
             panel.classes,
             panel.blocks,
-            units.for_kernel(),
+            panel.places,
+            units,
             objective.for_kernel(),
             units.of_rows(start),
             min_subjects,

@@ -19,29 +19,26 @@ from sclcs.selection.guided.kernel import (
 )
 
 __all__ = [
-    "Cells",
     "State",
-    "begin",
-    "exchange",
-    "partner_of",
+    "Units",
     "swap_search",
-    "unit_of",
-    "value_of",
 ]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-class Cells(NamedTuple):
-    """What may be swapped for what, see :class:`sclcs.selection.guided.search.Units`.
+class Units(NamedTuple):
+    """What is swapped: single samples or whole subjects, by cell of equal strata and size.
 
     Parameters
     ----------
-    members : array of int, shape (unit, samples of a unit)
-        The candidates that enter and leave together, padded with -1.
-    cell_of, cells, cell_starts : arrays of int
-        Cell of each unit, and the units by cell.
+    members : array of int, shape (unit, most samples of a unit)
+        Candidates of each unit, which enter and leave together; padded with -1.
+    cell_of : array of int
+        Cell of each unit; a unit is replaced by one of its cell only.
+    cells, cell_starts : arrays of int
+        The units sorted by cell, and where each cell starts.
     subjects : array of int
         Subject of each candidate.
     """
@@ -51,6 +48,18 @@ class Cells(NamedTuple):
     cells: Integers
     cell_starts: Integers
     subjects: Integers
+
+    def of_rows(self, rows: Integers) -> Integers:
+        """Return the units that some candidates are the members of."""
+        unit_of = np.empty(int(self.members.max()) + 1, dtype=np.int64)
+        units, places = np.nonzero(self.members >= 0)
+        unit_of[self.members[units, places]] = units
+        return np.unique(unit_of[rows])
+
+    def rows(self, units: Integers) -> Integers:
+        """Return the candidates of some units."""
+        found = self.members[units].ravel()
+        return found[found >= 0]
 
 
 class State(NamedTuple):
@@ -82,7 +91,8 @@ def swap_search(  # noqa: PLR0917
     similarity: NDArray[np.float32],
     classes: Integers,
     blocks: Integers,
-    cells: Cells,
+    places: Floats,
+    units: Units,
     goal: Goal,
     chosen: Integers,
     min_subjects: int,
@@ -95,7 +105,9 @@ def swap_search(  # noqa: PLR0917
     ----------
     similarity : array of float32, shape (candidate, candidate, operator)
     classes, blocks : arrays of int, shape (task, candidate)
-    cells : Cells
+    places : array, shape (candidate,)
+        Windows less than 1 apart share time points and are not compared.
+    units : Units
         A unit is only replaced by one of its cell, which keeps the shares.
     goal : Goal
     chosen : array of int
@@ -114,57 +126,59 @@ def swap_search(  # noqa: PLR0917
     chosen : array of int
     swaps : int
     """
-    state = begin(similarity, classes, blocks, cells, chosen)
+    state = _begin(similarity, classes, blocks, places, units, chosen)
     sums, counts = state.sums.copy(), state.counts.copy()
     scores = np.empty((sums.shape[0], sums.shape[2]))
-    began = best = value_of(sums, counts, goal, scores)
+    began = best = _value_of(sums, counts, goal, scores)
     swaps, idle = 0, 0
     for step in range(chances.shape[0]):
         idle += 1
         if idle > patience:
             break
         place = int(chances[step, 0] * chosen.shape[0])
-        unit = partner_of(cells, chosen[place], chances[step, 1])
+        unit = _partner_of(units, chosen[place], chances[step, 1])
         if state.inside[unit]:
             continue
-        leaving, entering = unit_of(cells.members, chosen[place]), unit_of(cells.members, unit)
+        leaving, entering = _unit_of(units.members, chosen[place]), _unit_of(units.members, unit)
         sums[:], counts[:] = state.sums, state.counts
         swap(state.pairs, leaving, entering, sums, counts)
-        value = value_of(sums, counts, goal, scores)
-        if value >= best or _too_few(state.held, cells.subjects, leaving, entering, min_subjects):
+        value = _value_of(sums, counts, goal, scores)
+        if value >= best or _too_few(state.held, units.subjects, leaving, entering, min_subjects):
             continue
         best, idle, swaps = value, 0, swaps + 1
         state.sums[:], state.counts[:] = sums, counts
-        exchange(state, cells, place, unit)
+        _exchange(state, units, place, unit)
     return began, best, chosen, swaps
 
 
 @njit(nogil=True, cache=True)
-def begin(
+def _begin(  # noqa: PLR0917
     similarity: NDArray[np.float32],
     classes: Integers,
     blocks: Integers,
-    cells: Cells,
+    places: Floats,
+    units: Units,
     chosen: Integers,
 ) -> State:
     """Sum the pairs of the units to start from."""
-    rows = _samples(cells.members, chosen)
-    sums, counts, pairs = core_sums(similarity, classes, blocks, rows, np.ones(rows.shape[0]))
-    held = np.zeros(cells.subjects.max() + 1, np.int64)
-    _hold(held, cells.subjects, rows, 1)
-    inside = np.zeros(cells.members.shape[0], np.bool_)
+    rows = _samples(units.members, chosen)
+    ones = np.ones(rows.shape[0])
+    sums, counts, pairs = core_sums(similarity, classes, blocks, places, rows, ones)
+    held = np.zeros(units.subjects.max() + 1, np.int64)
+    _hold(held, units.subjects, rows, 1)
+    inside = np.zeros(units.members.shape[0], np.bool_)
     inside[chosen] = True
     return State(chosen, inside, held, sums, counts, pairs)
 
 
 @njit(nogil=True, cache=True)
-def exchange(state: State, cells: Cells, place: int, unit: int) -> None:
+def _exchange(state: State, units: Units, place: int, unit: int) -> None:
     """Put a unit in the place of a chosen one."""
-    leaving, entering = unit_of(cells.members, state.chosen[place]), unit_of(cells.members, unit)
+    leaving, entering = _unit_of(units.members, state.chosen[place]), _unit_of(units.members, unit)
     state.inside[state.chosen[place]], state.inside[unit] = False, True
     state.chosen[place] = unit
-    _hold(state.held, cells.subjects, leaving, -1)
-    _hold(state.held, cells.subjects, entering, 1)
+    _hold(state.held, units.subjects, leaving, -1)
+    _hold(state.held, units.subjects, entering, 1)
     for row in leaving:
         move(state.pairs, row, -1.0)
     for row in entering:
@@ -172,24 +186,24 @@ def exchange(state: State, cells: Cells, place: int, unit: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def value_of(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float:
+def _value_of(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float:
     """Return the objective (scores are written over); infinite if a score does not exist."""
-    if not scores_of(sums, counts, scores):
+    if not scores_of(sums, counts, goal.formula, scores):
         return np.inf
     return misfit(scores, goal)
 
 
 @njit(nogil=True, cache=True)
-def partner_of(cells: Cells, unit: int, chance: float) -> int:
+def _partner_of(units: Units, unit: int, chance: float) -> int:
     """Return a random unit of the same cell."""
-    first = cells.cell_starts[cells.cell_of[unit]]
-    size = cells.cell_starts[cells.cell_of[unit] + 1] - first
-    partner: int = cells.cells[first + int(chance * size)]
+    first = units.cell_starts[units.cell_of[unit]]
+    size = units.cell_starts[units.cell_of[unit] + 1] - first
+    partner: int = units.cells[first + int(chance * size)]
     return partner
 
 
 @njit(nogil=True, cache=True)
-def unit_of(members: Integers, unit: int) -> Integers:
+def _unit_of(members: Integers, unit: int) -> Integers:
     """Return the candidates of one unit, without a copy: there are thousands of proposals."""
     size = members.shape[1]
     while members[unit, size - 1] < 0:

@@ -57,7 +57,13 @@ def fit_weights(
     picked = np.ascontiguousarray(panel.similarity[np.ix_(rows, rows)])
     chances = generator(seed, "guided", "weights").random((PROPOSALS * len(rows), 2))
     raw = _descend(
-        picked, panel.classes[:, rows], panel.blocks[:, rows], objective.for_kernel(), most, chances
+        picked,
+        panel.classes[:, rows],
+        panel.blocks[:, rows],
+        panel.places[rows],
+        objective.for_kernel(),
+        most,
+        chances,
     )
     weights = np.asarray(raw / raw.mean())
     scores = core_scores(panel, rows, weights)
@@ -70,6 +76,7 @@ def _descend(  # noqa: PLR0917
     similarity: NDArray[np.float32],
     classes: Integers,
     blocks: Integers,
+    places: Floats,
     goal: Goal,
     most: float,
     chances: Floats,
@@ -77,16 +84,16 @@ def _descend(  # noqa: PLR0917
     """Try a random weight for a random sample; keep it if the objective falls."""
     rows = np.arange(similarity.shape[0])
     weights = np.ones(similarity.shape[0])
-    sums, counts, pairs = core_sums(similarity, classes, blocks, rows, weights)
+    sums, counts, pairs = core_sums(similarity, classes, blocks, places, rows, weights)
     scores = np.empty((sums.shape[0], sums.shape[2]))
-    best = misfit(scores, goal) if scores_of(sums, counts, scores) else np.inf
+    best = misfit(scores, goal) if scores_of(sums, counts, goal.formula, scores) else np.inf
     for step in range(chances.shape[0]):
         sample = int(chances[step, 0] * rows.shape[0])
         change = most ** (2 * chances[step, 1] - 1) - weights[sample]
         # A sample is never compared with itself: its own pairs are linear in its weight.
         new_sums = sums + 2 * change * pairs.partners[sample]
         new_counts = counts + 2 * change * pairs.partner_counts[sample]
-        if not scores_of(new_sums, new_counts, scores):
+        if not scores_of(new_sums, new_counts, goal.formula, scores):
             continue
         value = misfit(scores, goal)
         if value < best:

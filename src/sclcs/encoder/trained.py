@@ -14,18 +14,24 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, name_first
-from sclcs.encoder.run_folder import read_table, reading_run, run_facts, write_table, writing_run
 from sclcs.encoder.settings import EncoderSettings
+from sclcs.encoder.training_folder import (
+    read_table,
+    reading_training,
+    training_facts,
+    write_table,
+    writing_training,
+)
 
-__all__ = ["EncoderRun"]
+__all__ = ["TrainedEncoder"]
 
-KIND = "encoder run"
+KIND = "trained encoder"
 SCORES, WEIGHTS, CURVES = "scores.csv", "weights.npz", "curves.npz"
 Weights = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False)
-class EncoderRun:
+class TrainedEncoder:
     """A trained encoder's scores and how they came about.
 
     Parameters
@@ -64,7 +70,7 @@ class EncoderRun:
 
     def __repr__(self) -> str:
         return (
-            f"EncoderRun({len(self.sample_ids)} samples, {self.settings.epochs} epochs, "
+            f"TrainedEncoder({len(self.sample_ids)} samples, {self.settings.epochs} epochs, "
             f"seed {self.seed})"
         )
 
@@ -95,7 +101,7 @@ class EncoderRun:
         return maps_of(cohort.take(list(sample_ids)), self.settings, weights)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the run as a folder of CSV, JSON and npz; :meth:`open` reads it back.
+        """Write the training as a folder of CSV, JSON and npz; :meth:`open` reads it back.
 
         Parameters
         ----------
@@ -107,7 +113,7 @@ class EncoderRun:
         Path
             The folder.
         """
-        with writing_run(path, KIND, self) as folder:
+        with writing_training(path, KIND, self) as folder:
             scores = pd.DataFrame({"sample_id": list(self.sample_ids), "sps": self.scores})
             write_table(folder / SCORES, scores)
             arrays = {
@@ -121,9 +127,9 @@ class EncoderRun:
         return Path(path)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> EncoderRun:
-        """Read a run written by :meth:`save`."""
-        with reading_run(path, KIND) as (folder, stored):
+    def open(cls, path: str | os.PathLike[str]) -> TrainedEncoder:
+        """Read a training written by :meth:`save`."""
+        with reading_training(path, KIND) as (folder, stored):
             scores = read_table(folder / SCORES)
             return cls(
                 sample_ids=scores["sample_id"].tolist(),
@@ -131,7 +137,7 @@ class EncoderRun:
                 settings=EncoderSettings().change(stored["settings"]),
                 snapshots=_read_weights(folder / WEIGHTS),
                 curves=_read_curves(folder / CURVES),
-                **run_facts(folder, stored),
+                **training_facts(folder, stored),
             )
 
 

@@ -16,7 +16,14 @@ from sclcs.core.errors import UnreadableFileError
 from sclcs.core.files import atomic_directory, require_existing, write_json, write_text
 from sclcs.core.provenance import plain
 
-__all__ = ["TrainedRun", "read_table", "reading_run", "run_facts", "write_table", "writing_run"]
+__all__ = [
+    "Trained",
+    "read_table",
+    "reading_training",
+    "training_facts",
+    "write_table",
+    "writing_training",
+]
 
 FACTS, EPOCHS = "run.json", "epochs.csv"
 
@@ -28,7 +35,7 @@ class Settings(Protocol):
         """Return JSON values."""
 
 
-class TrainedRun(Protocol):
+class Trained(Protocol):
     """What every finished training knows about itself."""
 
     @property
@@ -53,7 +60,7 @@ class TrainedRun(Protocol):
 
 
 @contextmanager
-def writing_run(path: str | os.PathLike[str], kind: str, run: TrainedRun) -> Iterator[Path]:
+def writing_training(path: str | os.PathLike[str], kind: str, trained: Trained) -> Iterator[Path]:
     """Write facts and epochs into a new folder; the caller adds its own files.
 
     Parameters
@@ -61,26 +68,28 @@ def writing_run(path: str | os.PathLike[str], kind: str, run: TrainedRun) -> Ite
     path : path-like
         A folder that does not exist yet; it appears when all is written.
     kind : str
-        For example ``encoder run``.
-    run : TrainedRun
+        For example ``trained encoder``.
+    trained : Trained
         What to write.
     """
     facts = {
         "sclcs_kind": kind.replace(" ", "-"),
-        "settings": run.settings.to_dict(),
-        "seed": run.seed,
-        "cohort_fingerprint": run.fingerprint,
-        "facts": dict(run.facts),
+        "settings": trained.settings.to_dict(),
+        "seed": trained.seed,
+        "cohort_fingerprint": trained.fingerprint,
+        "facts": dict(trained.facts),
     }
     with atomic_directory(path) as folder:
         write_json(folder / FACTS, plain(facts))
-        write_table(folder / EPOCHS, run.history)
+        write_table(folder / EPOCHS, trained.history)
         yield folder
 
 
 @contextmanager
-def reading_run(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Open the folder of a run and its facts; whatever is wrong inside is the folder's fault."""
+def reading_training(
+    path: str | os.PathLike[str], kind: str
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Open the folder of a training; whatever is wrong inside is the folder's fault."""
     folder = require_existing(path, f"folder of a saved {kind}")
     try:
         yield folder, json.loads((folder / FACTS).read_text(encoding="utf-8"))
@@ -91,7 +100,7 @@ def reading_run(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[Path,
         ) from error
 
 
-def run_facts(folder: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
+def training_facts(folder: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that every run is made of, except its settings."""
     history = read_table(folder / EPOCHS).map(float).astype({"epoch": np.int64})
     return {

@@ -13,11 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.encoder.classifier.settings import ClassifierSettings
-from sclcs.encoder.run_folder import reading_run, run_facts, writing_run
+from sclcs.encoder.training_folder import reading_training, training_facts, writing_training
 
-__all__ = ["ClassifierRun"]
+__all__ = ["TrainedClassifier"]
 
-KIND = "classifier run"
+KIND = "trained classifier"
 DYNAMICS = "dynamics.npz"
 ARRAYS = (
     "classes",
@@ -32,7 +32,7 @@ ARRAYS = (
 
 
 @dataclass(frozen=True, eq=False)
-class ClassifierRun:
+class TrainedClassifier:
     """What the classifier predicted for each sample, epoch by epoch.
 
     Parameters
@@ -83,7 +83,7 @@ class ClassifierRun:
 
     def __repr__(self) -> str:
         return (
-            f"ClassifierRun({len(self.sample_ids)} samples, task {self.settings.task!r}, "
+            f"TrainedClassifier({len(self.sample_ids)} samples, task {self.settings.task!r}, "
             f"{self.settings.epochs} epochs, seed {self.seed})"
         )
 
@@ -93,7 +93,7 @@ class ClassifierRun:
         return self.margin > 0
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the run as a folder of CSV, JSON and npz; :meth:`open` reads it back.
+        """Write the training as a folder of CSV, JSON and npz; :meth:`open` reads it back.
 
         Parameters
         ----------
@@ -107,16 +107,16 @@ class ClassifierRun:
         """
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
         arrays["sample_ids"] = np.array(list(self.sample_ids), dtype=str)
-        with writing_run(path, KIND, self) as folder:
+        with writing_training(path, KIND, self) as folder:
             np.savez(folder / DYNAMICS, **arrays)
         return Path(path)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> ClassifierRun:
-        """Read a run written by :meth:`save`."""
-        with reading_run(path, KIND) as (folder, stored):
+    def open(cls, path: str | os.PathLike[str]) -> TrainedClassifier:
+        """Read a training written by :meth:`save`."""
+        with reading_training(path, KIND) as (folder, stored):
             with np.load(folder / DYNAMICS, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in ARRAYS}
                 names = [str(name) for name in file["sample_ids"]]
             settings = ClassifierSettings().change(stored["settings"])
-            return cls(names, **arrays, settings=settings, **run_facts(folder, stored))
+            return cls(names, **arrays, settings=settings, **training_facts(folder, stored))

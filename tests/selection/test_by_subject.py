@@ -5,7 +5,7 @@ import pytest
 from sclcs import Cohort, simulate_cohort
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.selection import select
-from sclcs.selection.design import even_order
+from sclcs.selection.by_subject import even_order
 
 
 def counts_per_subject(core):

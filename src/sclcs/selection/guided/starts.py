@@ -14,13 +14,13 @@ from sclcs.core.seeds import child_seed
 from sclcs.selection.guided.search import Constraints, Units
 from sclcs.selection.registry import find_selector
 
-__all__ = ["Designs"]
+__all__ = ["StartingSets"]
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Designs:
+class StartingSets:
     """Draws stratified core-sets that keep the constraints.
 
     Parameters
@@ -71,7 +71,8 @@ class Designs:
         strata = list(self.constraints.strata)
         options: dict[str, Any] = {"strata": strata} if strata else {}
         method = find_selector("stratified" if strata else "pairs")
-        return method.choose(self.candidates, size, seed, windows=windows, **options).rows
+        parameters = method.complete({"windows": windows, **options})
+        return method.choose(self.candidates, size, seed, parameters).rows
 
     def _whole_subjects(self, size: int, seed: int) -> Integers:
         """Take whole subjects, stratified, as long as they fit."""

@@ -1,18 +1,20 @@
-"""Core-sets by design: which subjects, and how many windows of each."""
+"""Core-sets by subject: which subjects, and how many windows of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError, name_first
-from sclcs.selection.checks import require_whole
+from sclcs.core.settings import Settings, as_list, setting
 from sclcs.selection.registry import Choice, Selector, register
-from sclcs.selection.sample_order import chances
+from sclcs.selection.sample_order import chances, place_in_group
 
 __all__ = ["PAIRS", "STRATIFIED", "SUBJECTS", "even_order"]
 
@@ -22,38 +24,45 @@ Floats = NDArray[np.float64]
 USUAL_STRATA = ("site", "diagnosis")
 
 
+class PairsParameters(Settings):
+    """Parameters of ``pairs``."""
+
+    windows: int = setting(
+        "windows per subject; once all subjects have given that many, a second round begins",
+        2,
+        ge=1,
+    )
+
+
+class StratifiedParameters(PairsParameters):
+    """Parameters of ``stratified``."""
+
+    strata: Annotated[list[str] | None, BeforeValidator(as_list)] = setting(
+        "columns that make the strata; site and diagnosis, if there", None
+    )
+
+
 def _subject_lots(cohort: Cohort, seed: int) -> Floats:
     """Return a random number per sample that all samples of a subject share."""
     names, codes = np.unique(cohort.samples["subject"].to_numpy(dtype=str), return_inverse=True)
     return chances(seed, "subject", names)[codes]
 
 
-def _place_in_group(groups: Integers, lots: Floats) -> Integers:
-    """Give the members of each group numbers from 0, in the order of their lots."""
-    order = np.lexsort((lots, groups))
-    counts = np.bincount(groups)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    place = np.empty(len(groups), dtype=np.int64)
-    place[order] = np.arange(len(groups)) - starts[groups[order]]
-    return place
-
-
 def _rounds(cohort: Cohort, seed: int, windows: int, groups: Integers) -> Integers:
     """Return the round in which each sample is taken: a group gives `windows` per round."""
-    require_whole("windows", windows, 1)
-    return _place_in_group(groups, chances(seed, "window", cohort.sample_ids)) // windows
+    return place_in_group(groups, chances(seed, "window", cohort.sample_ids)) // windows
 
 
-def _choose_subjects(cohort: Cohort, size: int, seed: int) -> Choice:
+def _choose_subjects(cohort: Cohort, size: int, seed: int, _parameters: Settings) -> Choice:
     windows = cohort.samples["window"].to_numpy()
-    ids = np.argsort(np.argsort(np.array(cohort.sample_ids, dtype=str)))
+    ids = np.argsort(id_order(cohort.sample_ids))
     order = np.lexsort((ids, windows, _subject_lots(cohort, seed)))
     return Choice(order[:size].astype(np.int64))
 
 
-def _choose_pairs(cohort: Cohort, size: int, seed: int, windows: int) -> Choice:
+def _choose_pairs(cohort: Cohort, size: int, seed: int, parameters: PairsParameters) -> Choice:
     _, subjects = np.unique(cohort.samples["subject"].to_numpy(dtype=str), return_inverse=True)
-    rounds = _rounds(cohort, seed, windows, subjects)
+    rounds = _rounds(cohort, seed, parameters.windows, subjects)
     lots = chances(seed, "window", cohort.sample_ids)
     order = np.lexsort((lots, _subject_lots(cohort, seed), rounds))
     return Choice(order[:size].astype(np.int64))
@@ -80,7 +89,7 @@ def even_order(strata: Integers, lots: Floats, stratum_lots: Floats) -> Floats:
         Rank of each unit in the queue.
     """
     counts = np.bincount(strata)
-    places = (_place_in_group(strata, lots) + 0.5) / counts[strata]
+    places = (place_in_group(strata, lots) + 0.5) / counts[strata]
     queue = np.lexsort((stratum_lots[strata], places))
     ranks = np.empty(len(strata))
     ranks[queue] = np.arange(len(strata))
@@ -88,9 +97,9 @@ def even_order(strata: Integers, lots: Floats, stratum_lots: Floats) -> Floats:
 
 
 def _choose_stratified(
-    cohort: Cohort, size: int, seed: int, windows: int, strata: Sequence[str] | str | None
+    cohort: Cohort, size: int, seed: int, parameters: StratifiedParameters
 ) -> Choice:
-    columns = _stratum_columns(cohort, strata)
+    columns = _stratum_columns(cohort, parameters.strata)
     parts = [cohort.labels(name).map(str).to_numpy(dtype=str) for name in columns]
     stratum_of_sample = pd.Series([" x ".join(cells) for cells in zip(*parts, strict=True)])
     subjects = cohort.samples["subject"].to_numpy(dtype=str)
@@ -103,14 +112,14 @@ def _choose_stratified(
     ranks = even_order(
         strata_codes, chances(seed, "subject", units), chances(seed, "stratum", names)
     )
-    rounds = _rounds(cohort, seed, windows, unit_codes)
+    rounds = _rounds(cohort, seed, parameters.windows, unit_codes)
     lots = chances(seed, "window", cohort.sample_ids)
     order = np.lexsort((lots, ranks[unit_codes], rounds))
     facts = {"strata_used": list(columns), "n_strata": len(names)}
     return Choice(order[:size].astype(np.int64), facts=facts)
 
 
-def _stratum_columns(cohort: Cohort, asked: Sequence[str] | str | None) -> list[str]:
+def _stratum_columns(cohort: Cohort, asked: list[str] | None) -> list[str]:
     if asked is None:
         found = [name for name in USUAL_STRATA if name in cohort.samples]
         if not found:
@@ -119,12 +128,11 @@ def _stratum_columns(cohort: Cohort, asked: Sequence[str] | str | None) -> list[
                 f"name columns with strata=..., it has {name_first(cohort.samples.columns, 10)}."
             )
         return found
-    columns = [name.strip() for name in asked.split(",")] if isinstance(asked, str) else list(asked)
-    for name in columns:
+    for name in asked:
         cohort.labels(name)
-    if not columns:
+    if not asked:
         raise InputError("Expected at least one column in strata, got none.")
-    return columns
+    return asked
 
 
 SUBJECTS = register(
@@ -136,15 +144,13 @@ SUBJECTS = register(
         nested=True,
     )
 )
-_WINDOWS_HELP = "windows per subject; once all subjects have given that many, a second round begins"
 PAIRS = register(
     Selector(
         name="pairs",
         summary="Two (or more) random windows of randomly drawn subjects.",
         reference="two-stage sampling",
         choose=_choose_pairs,
-        parameters={"windows": 2},
-        parameter_help={"windows": _WINDOWS_HELP},
+        parameters=PairsParameters,
         nested=True,
     )
 )
@@ -154,11 +160,7 @@ STRATIFIED = register(
         summary="As pairs, with every combination of site and diagnosis in proportion.",
         reference="stratified two-stage sampling; shares by Webster's method",
         choose=_choose_stratified,
-        parameters={"windows": 2, "strata": None},
-        parameter_help={
-            "windows": _WINDOWS_HELP,
-            "strata": "columns that make the strata; site and diagnosis, if there",
-        },
+        parameters=StratifiedParameters,
         needs_labels=True,
         nested=True,
     )
