@@ -37,6 +37,20 @@ def test_json_says_how_much_was_done_and_what_failed(sclcs, saved, tmp_path):
     assert forced["computed"]["matrices"] == 14
 
 
+def test_a_new_seed_computes_again_what_draws_random_numbers_and_says_so(sclcs, saved, tmp_path):
+    arguments = ["compute", saved, "--spis", "pec,cov_MinCovDet", "--out", tmp_path / "fc"]
+    assert "With the new seed" not in sclcs(*arguments).out
+    before = FCStore.open(tmp_path / "fc").matrices("pec")
+    shown = sclcs(*arguments, "--seed", 5)
+    assert "computed 7 matrices" in shown.out
+    assert "With the new seed again: cov_MinCovDet; no seed changes the others." in shown.out
+    store = FCStore.open(tmp_path / "fc")
+    assert store.seeds == {"cov_MinCovDet": 5}
+    np.testing.assert_array_equal(store.matrices("pec"), before)
+    again = json.loads(sclcs(*arguments, "--seed", 5, "--json").out)
+    assert (again["computed"]["matrices"], again["reseeded"]) == (0, [])
+
+
 def test_failures_are_shown_by_reason(sclcs, tmp_path, cohort):
     short = Cohort(cohort.signals[:, :, :2], cohort.samples)
     path = short.save(tmp_path / "short.zarr")
@@ -64,7 +78,11 @@ def test_a_coreset_file_chooses_the_samples(sclcs, saved, tmp_path):
         (["--task-range", "1"], "Expected a share of the tasks as i/n"),
         (["--spis", "kendaltau"], "the nearest are kendalltau"),
         (["--slurm", "nowhere.yaml"], "SLURM configuration at nowhere.yaml"),
-        (["--slurm", "nowhere.yaml", "--task-range", "1/2"], "give only one"),
+        (["--on", "slurm:nowhere.yaml"], "SLURM configuration at nowhere.yaml"),
+        (["--on", "local:2", "--jobs", "2"], "Choose one of --jobs and --on"),
+        (["--on", "local:0"], "The number of processes must be positive"),
+        (["--on", "local"], "Expected the number of processes"),
+        (["--on", "cloud:9"], "Unknown executor 'cloud'; the known ones are dask:tcp"),
         (["--coreset", "nowhere.csv"], "at nowhere.csv"),
     ],
 )
@@ -75,11 +93,27 @@ def test_mistakes_are_one_line(sclcs, saved, tmp_path, options, message):
     assert len(shown.err.splitlines()) == 1
 
 
+def test_a_script_and_a_share_of_it_are_two_things(sclcs, saved, tmp_path):
+    (tmp_path / "slurm.yaml").write_text("shares: 2\n")
+    for option in (["--slurm", tmp_path / "slurm.yaml"], ["--on", f"slurm:{tmp_path}/slurm.yaml"]):
+        shown = sclcs("compute", saved, "--out", tmp_path / "fc", *option, "--task-range", "1/2")
+        assert shown.code == 2
+        assert "give only one" in shown.err
+    assert not (tmp_path / "fc").exists()
+
+
+@pytest.mark.parametrize("option", [["--on", "local:2"], ["--jobs", "2"]], ids=str)
+def test_one_string_says_who_works(sclcs, saved, tmp_path, option):
+    out = tmp_path / "fc"
+    assert sclcs("compute", saved, "--spis", "pec", "--out", out, *option).code == 0
+    assert FCStore.open(out).complete_operators == ["pec"]
+
+
 def test_interruption_says_how_to_go_on(sclcs, saved, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sclcs.workflow.compute.run_plan", interrupt)
+    monkeypatch.setattr("sclcs.compute.fill_store", interrupt)
     arguments = ["compute", saved, "--spis", "pec", "--out", tmp_path / "fc"]
     assert sclcs(*arguments).code == 130
     assert "run the same command again to do the rest" in sclcs(*arguments).err

@@ -5,7 +5,7 @@ import pytest
 from sclcs.benchmark import consistency
 from sclcs.cohort.cohort import Cohort
 from sclcs.experiments.demo import SETTINGS
-from sclcs.workflow.run.folder import RunFolder
+from sclcs.run_folder import RunFolder
 
 
 @pytest.fixture

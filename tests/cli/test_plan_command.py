@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from sclcs.compute import calibration
+from sclcs.compute.calibration import Start
 from sclcs.spi import resolve
-from sclcs.workflow import calibration
-from sclcs.workflow.calibration import Start
 
 
 @pytest.fixture

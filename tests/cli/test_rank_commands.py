@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.benchmark import SCORES, Ranking
-from sclcs.benchmark.similarity import SIMILARITIES
+from sclcs.benchmark import CRITERIA, Ranking
+from sclcs.benchmark.features import SIMILARITIES
 from sclcs.cli.compare import GainChoice
-from sclcs.cli.rank import ScoreChoice, SimilarityChoice
+from sclcs.cli.rank import SimilarityChoice
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 
@@ -150,8 +150,14 @@ def test_balance(sclcs, study, tmp_path):
     assert "nobody" in sclcs("balance", study / "c.zarr", tmp_path / "wrong.csv").err
 
 
+def test_a_wrong_score_lists_all(sclcs, study, tmp_path):
+    shown = do_rank(sclcs, study, tmp_path / "r.csv", "--score", "cohens")
+    assert shown.code == 2
+    assert f"No score is called 'cohens'; choose from {', '.join(CRITERIA)}." in shown.err
+    assert not (tmp_path / "r.csv").exists()
+
+
 def test_the_choices_of_the_command_line_are_those_of_the_library():
-    assert [choice.value for choice in ScoreChoice] == list(SCORES)
     assert tuple(choice.value for choice in SimilarityChoice) == SIMILARITIES
     from sclcs.benchmark.consistency import GAINS
 

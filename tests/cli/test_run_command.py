@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from sclcs import simulate_cohort
-from sclcs.workflow.run.folder import RunFolder
+from sclcs.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
@@ -70,9 +70,9 @@ def test_a_configuration_to_start_from(sclcs, cohort, tmp_path):
     [
         (["--task", "handedness"], "no column 'handedness'"),
         (["--spis", "pecc"], "the nearest are pec"),
-        (["--ratio", "2"], "ratio: Input should be less than or equal to 1"),
-        (["--on-bad", "ignore"], "'error' or 'skip'"),
-        (["--export", "mat"], "'relmat' or 'npz'"),
+        (["--ratio", "2"], "Expected ratio to be a number above 0 and at most 1, got 2.0"),
+        (["--on-bad", "ignore"], "on_bad to be one of error, skip"),
+        (["--export", "mat"], "relmat, npz, got 'mat'"),
         (["--until", "lunch"], "No stage is called 'lunch'"),
         (["--param", "windows"], "name=value"),
     ],

@@ -28,7 +28,7 @@ def test_the_list_explains_every_method(sclcs):
 def test_one_method_is_explained_with_its_parameters(sclcs):
     shown = sclcs("select", "--list", "--method", "eva")
     assert "Reference:" in shown.out
-    for name in SELECTORS["eva"].parameters:
+    for name in SELECTORS["eva"].parameters.names():
         assert name in shown.out
     assert sclcs("select", "--list", "--method", "evo").code == 2
 

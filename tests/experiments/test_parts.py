@@ -8,6 +8,7 @@ import pytest
 
 from sclcs import simulate_cohort
 from sclcs.benchmark import consistency, rank
+from sclcs.compute import compute_store
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.experiments.options import Options
 from sclcs.experiments.recut import recut
@@ -15,7 +16,6 @@ from sclcs.experiments.scorer import Scorer
 from sclcs.experiments.summary import aggregate, agreement_tables, summarise_agreement
 from sclcs.experiments.tables import Table, spread
 from sclcs.selection import select
-from sclcs.workflow.compute import compute_store
 
 OPERATORS = ["cov_EmpiricalCovariance", "kendalltau", "pdist_chebyshev", "cov_LedoitWolf"]
 
@@ -118,7 +118,7 @@ def test_options_name_what_is_wrong():
 
 def test_fits_split_whole_groups_stop_early_and_leave_the_simplex():
     torch = pytest.importorskip("torch")
-    from sclcs.experiments.approximation import Problem, fit, references, split
+    from sclcs.experiments.approximation import FittingData, fit, references, split
 
     groups = np.repeat([f"s{k}" for k in range(20)], 2).astype(object)
     parts = split(groups, seed=0)
@@ -130,14 +130,14 @@ def test_fits_split_whole_groups_stop_early_and_leave_the_simplex():
     inputs = torch.from_numpy(np.concatenate([signals, np.ones((40, 5, 1), np.float32)], axis=2))
     correlation = torch.from_numpy(signals @ signals.transpose(0, 2, 1) / 12)
     mask = torch.ones((5, 5), dtype=torch.bool)
-    problem = Problem(inputs, correlation, mask, *parts, symmetric=True)
-    known = references(problem)
+    data = FittingData(inputs, correlation, mask, *parts, symmetric=True)
+    known = references(data)
     assert known["pearson"] == pytest.approx(0, abs=1e-9)
     assert known["edges"] < known["mean"]
-    found = fit(problem, "logits", epochs=8, patience=8)
+    found = fit(data, "logits", epochs=8, patience=8)
     assert found.train < 0.7 * found.start  # a product of the inputs: the maps can become it
     assert [epoch for epoch, _, _ in found.curves] == list(range(1, 9))
-    offset = Problem(inputs, torch.full((40, 5, 5), 0.1), mask, *parts, symmetric=True)
+    offset = FittingData(inputs, torch.full((40, 5, 5), 0.1), mask, *parts, symmetric=True)
     shifted = fit(offset, "affine", epochs=8)
     # The mean of a bare softmax is fixed: its error could not fall below this.
     assert shifted.train < (0.1 - 1 / 5) ** 2

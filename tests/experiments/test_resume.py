@@ -1,15 +1,24 @@
 """A killed experiment goes on where it stopped, and ends with the same table."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from sclcs.benchmark import rank
+from sclcs.compute import compute_store, fill_store, open_computation
+from sclcs.compute.store_lock import StoreLock
 from sclcs.core.errors import InputError, StoreInUseError, UnreadableFileError
+from sclcs.core.identity import Identity
 from sclcs.experiments import registry
 from sclcs.experiments.cells import CellBook
 from sclcs.experiments.options import Options
+from sclcs.experiments.scorer import Scorer
 from sclcs.experiments.setup import Setup
-from sclcs.workflow.store_lock import StoreLock
+from sclcs.selection import SELECTORS
+from sclcs.spi import runner, versions
 
 CHEAP = {"methods": ("random", "stratified"), "draws": 3}
 
@@ -81,10 +90,11 @@ def test_another_seed_needs_another_folder(run):
 
 def test_a_book_keeps_numbers_exactly(tmp_path):
     path = tmp_path / "cells.jsonl"
-    book = CellBook(path, {"seed": 0, "spis": ("a", "b")})
+    identity = Identity("experiment", parameters={"spis": ("a", "b")}, seeds={"seed": 0})
+    book = CellBook(path, identity)
     cell = {"task": "subject", "ratio": 0.1, "repeat": 3}
     book.add(cell, [{"value": 0.1 + 0.2, "other": float("nan")}], 1.5)
-    again = CellBook(path, {"seed": 0, "spis": ("a", "b")})
+    again = CellBook(path, identity)
     assert cell in again
     assert {**cell, "repeat": 4} not in again
     assert again.cpu_seconds == 1.5
@@ -97,14 +107,14 @@ def test_a_damaged_book_is_named(tmp_path):
     path = tmp_path / "cells.jsonl"
     path.write_text(json.dumps({"identity": {}}) + "\nnot json\n", encoding="utf-8")
     with pytest.raises(UnreadableFileError, match=r"cells\.jsonl"):
-        CellBook(path, {})
+        CellBook(path, Identity("experiment"))
 
 
 def test_a_store_that_holds_everything_is_read_while_another_process_writes(toy_cohort, tmp_path):
     options = Options.make(toy=True)
     setup = Setup(toy_cohort, tmp_path / "fc", options)
     setup.store()
-    lock = StoreLock(tmp_path / "fc", None, ["kendalltau"])
+    lock = StoreLock(tmp_path / "fc", None, Identity("another computation"))
     with lock.preparing():
         pass
     try:
@@ -113,3 +123,73 @@ def test_a_store_that_holds_everything_is_read_while_another_process_writes(toy_
             setup.store(["pdist_cosine"])
     finally:
         lock.release()
+
+
+@pytest.fixture
+def setup(toy_cohort, tmp_path):
+    return Setup(toy_cohort, tmp_path / "fc", Options.make(toy=True))
+
+
+def scores_of(setup, source):
+    """Return the scores on all samples and on halves, by a scorer of a store."""
+    scorer = Scorer(source, setup.options.spis, setup.fc.with_name("scores"))
+    return scorer.full("diagnosis"), scorer.halves("diagnosis", 2)
+
+
+def test_scores_of_other_matrices_are_not_taken_for_current(setup, monkeypatch):
+    """The first version's key left out the operator's version: fault 3."""
+    before, halves = scores_of(setup, setup.store())
+    same, same_halves = scores_of(setup, setup.store())
+    pd.testing.assert_frame_equal(same, before)
+    np.testing.assert_array_equal(same_halves["cohen_d"], halves["cohen_d"])
+    family = runner.load_family("kendall")
+    real = family.compute
+    with monkeypatch.context() as patch:
+        # A correction of one family: other numbers, and a version that says so.
+        patch.setattr(versions, "FAMILY_VERSIONS", {"kendall": 2})
+        patch.setattr(
+            family,
+            "compute",
+            lambda *given: {name: m**2 for name, m in real(*given).items()},
+        )
+        computation = open_computation(setup.cohort, setup.fc, ["kendalltau"], force=True)
+        store = fill_store(computation).store
+        found, new_halves = scores_of(setup, store)
+        fresh = rank(store, "diagnosis", list(setup.options.spis)).scores
+        np.testing.assert_allclose(found["cohen_d"], fresh[found.index], rtol=1e-5)
+    changed = found["cohen_d"] != before["cohen_d"]
+    assert found.index[changed].tolist() == ["kendalltau"]
+    assert not np.array_equal(new_halves["cohen_d"], halves["cohen_d"])
+
+
+def test_scores_of_another_seed_are_not_taken_for_current(toy_cohort, tmp_path):
+    names = ("cov_MinCovDet", "cov_EmpiricalCovariance")
+    setup = Setup(toy_cohort, tmp_path / "fc", Options.make(toy=True, spis=names))
+    before, _ = scores_of(setup, setup.store())
+    store = compute_store(toy_cohort, tmp_path / "fc", list(names), seed=5)
+    found, _ = scores_of(setup, store)
+    changed = found["cohen_d"] != before["cohen_d"]
+    assert found.index[changed].tolist() == ["cov_MinCovDet"]
+    fresh = rank(store, "diagnosis", list(names)).scores
+    np.testing.assert_allclose(found["cohen_d"], fresh[found.index], rtol=1e-5)
+
+
+def test_an_upgrade_measures_again_what_it_changes(run, monkeypatch):
+    out = run("balance", methods=("random", "stratified"), draws=2, repeats=2)
+    book = out / "cells.jsonl"
+    before = book.read_text(encoding="utf-8").splitlines()
+    row = SELECTORS["stratified"]
+    monkeypatch.setitem(SELECTORS, "stratified", replace(row, version=row.version + 1))
+    run("balance", methods=("random", "stratified"), draws=2, repeats=2)
+    after = book.read_text(encoding="utf-8").splitlines()
+    assert after[: len(before)] == before
+    again = [json.loads(line)["cell"]["method"] for line in after[len(before) :]]
+    assert set(again) == {"stratified"}
+    assert len(again) == 2 * 2
+    # A new version of the experiment itself measures everything again; nothing is lost.
+    experiment = registry.EXPERIMENTS["balance"]
+    monkeypatch.setitem(registry.EXPERIMENTS, "balance", replace(experiment, version=2))
+    run("balance", methods=("random", "stratified"), draws=2, repeats=2)
+    assert len(book.read_text(encoding="utf-8").splitlines()) == len(before)
+    (aside,) = out.glob("cells-*.jsonl")
+    assert aside.read_text(encoding="utf-8").splitlines() == after

@@ -6,9 +6,8 @@ import pytest
 
 from sclcs import simulate_cohort
 from sclcs.cohort.cohort import Cohort
-from sclcs.two_stage import carry_out, collect_config
-from sclcs.workflow.plan import predict_costs
-from sclcs.workflow.run.folder import RunFolder
+from sclcs.run_folder import RunFolder, collect_config
+from sclcs.runs import carry_out, predict_costs
 
 IMAGE = "<img src=x onerror=alert(1)>"
 SCRIPT = "</script><script>alert(2)</script>"
@@ -73,8 +72,8 @@ def make_run(out, *, until="confirm", cohort=None, **settings):
         **settings,
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sclcs.workflow.run.check.CALIBRATION_SECONDS", 0.02)
-        patch.setattr("sclcs.workflow.run.check.predict_costs", predict_once)
+        patch.setattr("sclcs.runs.check.CALIBRATION_SECONDS", 0.02)
+        patch.setattr("sclcs.runs.check.predict_costs", predict_once)
         given = hostile_cohort() if cohort is None else cohort
         carry_out(collect_config(None, options), given=given, until=until)
     return RunFolder.open(out)

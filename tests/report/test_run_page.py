@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from run_example import IMAGE, OPERATORS, REGION, SITE, TITLE, make_run
 
-from sclcs.encoder import EncoderRun, EncoderSettings
+from sclcs.encoder import EncoderSettings, TrainedEncoder
 from sclcs.report.html import run_report
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.sections.composition import composition_section
 from sclcs.report.html.sections.connectivity import class_means
+from sclcs.report.html.sections.costs import run_costs
 from sclcs.report.html.sections.methods import methods_text
-from sclcs.report.html.sections.run_costs import run_costs
-from sclcs.workflow.run.folder import RunFolder
+from sclcs.run_folder import RunFolder
 
 ALL = ["answer", "ranking", "agreement", "core-set", "connectivity", "costs", "losses", "methods"]
 
@@ -169,14 +169,14 @@ def test_a_damaged_part_does_not_take_the_others_with_it(copied_run):
     assert page.sections() == ALL
     assert page.text.count("This part could not be made") >= 1
     assert "Ranking of all operators" in page.text
-    shutil.rmtree(copied_run.top_store / "matrices")
+    shutil.rmtree(copied_run.whole_store / "matrices")
     assert "connectivity" in Page(run_report(copied_run).get_standalone()).sections()
 
 
 def test_without_the_cohort_the_rest_is_there(copied_run):
     shutil.rmtree(copied_run.path / "cohort.zarr")
     assert Page(run_report(copied_run).get_standalone()).sections() == ALL
-    shutil.rmtree(copied_run.top_store)
+    shutil.rmtree(copied_run.whole_store)
     page = Page(run_report(copied_run).get_standalone())
     assert "cannot be compared with it" in page.text
     assert "connectivity" not in page.sections()
@@ -193,7 +193,7 @@ def test_the_core_set_is_compared_with_the_cohort(finished_run):
 
 
 def test_means_of_matrices_are_those_of_numpy(finished_run):
-    store = finished_run.top_matrices
+    store = finished_run.whole_matrices
     spi = store.operators[0]
     everything = store.matrices(spi).astype(float)
     labels = store.samples["diagnosis"]
@@ -225,7 +225,7 @@ def trained(run, snapshots=None):
     ids = run.cohort().sample_ids
     epochs = np.arange(1, 6)
     history = pd.DataFrame({"epoch": epochs, "loss": 1.0 / epochs, "perturbation": 0.1 / epochs})
-    return EncoderRun(
+    return TrainedEncoder(
         ids,
         np.linspace(0.01, 0.5, len(ids)),
         history,

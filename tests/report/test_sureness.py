@@ -3,6 +3,7 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 
+from sclcs.benchmark.criteria import CRITERIA
 from sclcs.benchmark.ranking import COLUMNS, Ranking
 from sclcs.report.html.sections.sureness import close_rivals, judge
 
@@ -17,16 +18,24 @@ def make_run_stub(ranking=None, confirmed=None, truth=None, certificate=None):
         "truth": truth,
         "certificate": certificate,
     }
-    return Mock(**{f"{name}.return_value": value for name, value in parts.items()})
+    run = Mock(**{f"{name}.return_value": value for name, value in parts.items()})
+    run.core.parameters = {}
+    return run
 
 
-def make_ranking(scores, half_width=0.1, score="cohen_d", names=NAMES):
-    table = pd.DataFrame({"spi": names, "score": scores})
+def make_ranking(scores, half_width=0.1, score="cohen_d", names=NAMES, p=0.001):
+    table = pd.DataFrame({"spi": names, "name": names, "score": scores})
     table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
     table["rank"] = table["score"].rank(ascending=False)
     table["rank_low"], table["rank_high"] = table["rank"], table["rank"]
+    reach = table["score"].max() - 2 * half_width
+    table["best_set"] = table["score"] >= reach
+    table["best_p"] = table["best_set"].astype(float).where(table["low"].notna())
     table["n_samples"], table["status"], table["reason"], table["rank_group"] = 9, "ok", "", ""
-    return Ranking(table[list(COLUMNS)], "diagnosis", score)
+    for name in set(COLUMNS) - set(table.columns):
+        table[name] = "" if name in {"source", "scatter_class"} else float("nan")
+    findings = {"entries": len(names), "effect": {"p": p, "operators": 1, "exchangeable": None}}
+    return Ranking(table[list(COLUMNS)], "diagnosis", score, findings=findings)
 
 
 def judged(basis, **parts):
@@ -35,34 +44,33 @@ def judged(basis, **parts):
 
 
 @pytest.mark.parametrize(
-    ("scores", "half_width", "verdict"),
+    ("scores", "half_width", "p", "verdict"),
     [
-        ([0.9, 0.5, 0.4], 0.1, "Clear winner"),
-        ([0.9, 0.85, 0.4], 0.1, "Close call"),
-        ([0.05, -0.3, -0.4], 0.1, "No better than chance"),
-        ([0.9, 0.5, 0.4], float("nan"), "No intervals"),
+        ([0.9, 0.5, 0.4], 0.1, 0.001, "Clear winner"),
+        ([0.9, 0.85, 0.4], 0.1, 0.001, "Close call"),
+        ([0.9, 0.5, 0.4], 0.1, 0.3, "No effect found"),
+        ([0.9, 0.5, 0.4], float("nan"), 0.001, "No intervals"),
     ],
 )
-def test_the_verdict_follows_from_the_intervals(scores, half_width, verdict):
-    basis = make_ranking(scores, half_width)
+def test_permutations_and_the_best_set_decide_the_verdict(scores, half_width, p, verdict):
+    basis = make_ranking(scores, half_width, p=p)
     found, _ = judged(basis, ranking=basis, confirmed=basis)
     assert found.text == verdict
 
 
-def test_chance_depends_on_the_score():
-    basis = make_ranking([0.55, 0.4, 0.3], 0.1, "auc")
-    verdict, text = judged(basis, ranking=basis, confirmed=basis)
-    assert verdict.text == "No better than chance"
-    assert "(0.45 to 0.65) does not lie above 0.5" in text
-    _, text = judged(make_ranking([0.9, 0.2, 0.1], 0.1, "ident_rate"))
-    assert "chance" not in text
+def test_an_effect_is_claimed_from_permutations_only():
+    _, text = judged(make_ranking([0.9, 0.2, 0.1], p=0.2))
+    assert "No operator sees diagnosis" in text
+    assert "family-wise p = 0.2" in text
+    _, text = judged(make_ranking([0.9, 0.2, 0.1], p=0.001))
+    assert "There is an effect of diagnosis" in text
 
 
 def test_rivals_are_counted():
     assert close_rivals(make_ranking([0.9, 0.85, 0.72]).groups) == 2
     assert close_rivals(make_ranking([0.9, 0.5, 0.4]).groups) == 0
     _, text = judged(make_ranking([0.9, 0.75, 0.4]))
-    assert "the interval of 1 other operator overlaps" in text
+    assert "cannot tell 1 other operator from the best" in text
 
 
 def test_the_whole_cohort_confirms_or_corrects():
@@ -103,3 +111,25 @@ def test_truth_and_certificate_are_told():
     _, text = judged(core, ranking=core, confirmed=core, truth=truth, certificate=certificate)
     assert "on everybody it has place 2 of 3 (better than 33\u00a0% of them)" in text
     assert "nDCG@10 0.95 (90\u00a0% interval 0.90 to 1.00" in text
+
+
+@pytest.mark.parametrize(
+    ("score", "searched", "says"),
+    [
+        ("auc", "cohen_d", "The search for it followed Cohen's d"),
+        ("cohen_d", "cohen_d", ""),
+        ("difference", "difference", ""),
+    ],
+)
+def test_what_was_searched_is_said_where_it_is_not_what_is_certified(score, searched, says):
+    """A report by AUC showed a certificate of Cohen's d as if it were its own: fault 4."""
+    core = make_ranking([0.9, 0.5, 0.4], score=score)
+    ends = {"expected": 0.951, "low": 0.9, "high": 1.0}
+    certificate = {"task": "diagnosis", "score": score, "ndcg@10": ends, "confidence": 0.9}
+    run = make_run_stub(ranking=core, confirmed=core, certificate=certificate)
+    run.core.parameters = {"score_searched": searched}
+    _, remarks = judge(run, "diagnosis", core, core.groups)
+    (text,) = [remark.text for remark in remarks if remark.text.startswith("Certificate")]
+    assert f"never saw by {CRITERIA[score].label} with nDCG@10 0.95" in text
+    assert says in text
+    assert ("The search" in text) == bool(says)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sclcs.cli.executor_options import Jobs, On, Scheduler, Slurm
 from sclcs.cli.output import JsonFlag, print_json
 from sclcs.core.errors import InputError
 
 if TYPE_CHECKING:
-    from sclcs.workflow.compute_plan import ComputePlan
-    from sclcs.workflow.slurm import SlurmConfig
+    from sclcs.compute import Computation, ExecutorChoice
 
 __all__ = ["compute"]
 
@@ -30,14 +30,10 @@ def compute(
     coreset: Annotated[
         Path | None, typer.Option(help="Only the samples in this table's column sample_id.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per processor.")] = 1,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to use instead.")
-    ] = None,
-    slurm: Annotated[
-        Path | None,
-        typer.Option(help="Compute nothing; write a SLURM job script as this YAML file says."),
-    ] = None,
+    on: On = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    slurm: Slurm = None,
     task_range: Annotated[
         str | None, typer.Option(help="Do share i of n of the tasks only, written i/n.")
     ] = None,
@@ -47,22 +43,24 @@ def compute(
 ) -> None:
     """Compute operators on every sample; what is in the store already is kept.
 
-    Example: `sclcs compute cohort.zarr --spis paper-fast --out fc --jobs 4`
+    Example: `sclcs compute cohort.zarr --spis paper-fast --out fc --on local:4`
     """
-    _refuse_contradictions(jobs, scheduler, slurm, task_range)
+    from sclcs.compute import choose_executor, open_computation
+
+    who = choose_executor(on, jobs=jobs, scheduler=scheduler, slurm=slurm)
+    if who.kind.hand_over is not None and task_range is not None:
+        raise InputError(
+            f"{who} writes the script that uses --task-range; give only one of the two."
+        )
     requests = spis or ["paper-fast"]
     try:
-        from sclcs.workflow.compute_plan import plan_compute
-        from sclcs.workflow.slurm import read_slurm_config
-
-        config = None if slurm is None else read_slurm_config(slurm)
-        plan = plan_compute(
+        computation = open_computation(
             cohort, out, requests, coreset=_sample_ids(coreset), seed=seed, force=force
         )
-        if config is not None:
-            _write_job(plan, config, _command(cohort, out, requests, coreset, seed), json)
+        if who.kind.hand_over is not None:
+            _hand_over(computation, who, _command(cohort, out, requests, coreset, seed), json)
         else:
-            _run(plan, jobs, scheduler, task_range, json)
+            _fill(computation, who, task_range, json)
     except KeyboardInterrupt:
         typer.echo(
             f"\nInterrupted. What is finished is safe in {out}; run the same command again"
@@ -70,24 +68,6 @@ def compute(
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _refuse_contradictions(
-    jobs: int, scheduler: str | None, slurm: Path | None, task_range: str | None
-) -> None:
-    chosen = [
-        name
-        for name, given in [
-            ("--jobs", jobs != 1),
-            ("--scheduler", scheduler is not None),
-            ("--slurm", slurm is not None),
-        ]
-        if given
-    ]
-    if len(chosen) > 1:
-        raise InputError(f"Choose one of {' and '.join(chosen)}: each is a way to run the tasks.")
-    if slurm is not None and task_range is not None:
-        raise InputError("--slurm writes the script that uses --task-range; give only one.")
 
 
 def _sample_ids(coreset: Path | None) -> list[str] | None:
@@ -104,19 +84,18 @@ def _sample_ids(coreset: Path | None) -> list[str] | None:
     return columns["sample_id"]
 
 
-def _run(
-    plan: ComputePlan, jobs: int, scheduler: str | None, task_range: str | None, json: bool
+def _fill(
+    computation: Computation, who: ExecutorChoice, task_range: str | None, json: bool
 ) -> None:
-    from sclcs.cli.fc_tables import print_run, summarise_run
-    from sclcs.workflow.compute import run_plan
-    from sclcs.workflow.store_lock import Share
+    from sclcs.cli.fc_tables import print_fill, summarise_fill
+    from sclcs.compute import Share, fill_store
 
     share = None if task_range is None else Share.parse(task_range)
-    summary = summarise_run(run_plan(plan, jobs=jobs, scheduler=scheduler, share=share))
+    summary = summarise_fill(fill_store(computation, who, share=share))
     if json:
         print_json(summary)
     else:
-        print_run(summary)
+        print_fill(summary)
 
 
 def _command(
@@ -137,16 +116,14 @@ def _command(
     ]
 
 
-def _write_job(plan: ComputePlan, config: SlurmConfig, command: list[str], json: bool) -> None:
-    from sclcs.workflow.compute import prepare_shares
-    from sclcs.workflow.slurm import write_slurm_job
+def _hand_over(
+    computation: Computation, who: ExecutorChoice, command: list[str], json: bool
+) -> None:
+    from sclcs.compute import hand_over
 
-    prepare_shares(plan)
-    folder = plan.store.path.with_name(f"{plan.store.path.name}-slurm")
-    tasks = plan.store.layout.tasks(plan.operators)
-    job = write_slurm_job(config, command, tasks, folder)
+    written = hand_over(computation, who, command)
     if json:
-        print_json({"script": str(job.script), "shares": config.shares, "tasks": len(tasks)})
+        print_json(written.facts)
         return
-    typer.echo(f"{len(tasks)} tasks in {config.shares} shares: {job.shares_file}")
-    typer.echo(f"Send them with: sbatch {job.script}")
+    for sentence in written.sentences:
+        typer.echo(sentence)

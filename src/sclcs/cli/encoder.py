@@ -11,7 +11,7 @@ from sclcs.cli.output import JsonFlag, print_json, print_table
 from sclcs.cli.values import parse_numbers, parse_parameters
 
 if TYPE_CHECKING:
-    from sclcs.encoder import EncoderRun
+    from sclcs.encoder import TrainedEncoder
 
 __all__ = ["app"]
 
@@ -33,7 +33,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
 def train(
     cohort: CohortPath,
     *,
-    out: Annotated[Path, typer.Option(help="Folder of the new run.")],
+    out: Annotated[Path, typer.Option(help="Folder of the new training.")],
     preset: Preset = "paper",
     seed: Annotated[int, typer.Option(help="Same seed, same scores.")] = 0,
     epochs: Annotated[int | None, typer.Option(help="Length of training.")] = None,
@@ -47,7 +47,7 @@ def train(
 ) -> None:
     """Train the encoder and save scores, the table of epochs and weights.
 
-    Example: `sclcs encoder train abide.zarr --preset official --epochs 200 --out run`
+    Example: `sclcs encoder train abide.zarr --preset official --epochs 200 --out training`
     """
     from sclcs.cohort.cohort import Cohort
     from sclcs.core.files import refuse_existing
@@ -68,7 +68,7 @@ def train(
     _announce(run, out, json)
 
 
-def _announce(run: EncoderRun, out: Path, json: bool) -> None:
+def _announce(run: TrainedEncoder, out: Path, json: bool) -> None:
     loss = float(run.history["loss"].iloc[-1])
     if json:
         print_json({"run": str(out), "samples": len(run.scores), "loss": loss})
@@ -84,7 +84,7 @@ def _announce(run: EncoderRun, out: Path, json: bool) -> None:
 def grid(
     cohort: CohortPath,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for grid.csv and all runs.")],
+    out: Annotated[Path, typer.Option(help="Folder for grid.csv and all trainings.")],
     dims: Annotated[str, typer.Option(help="Widths of a head.")] = "4,8,16,32,64,128,256",
     heads: Annotated[str, typer.Option(help="Numbers of heads.")] = "2,4,8,16,32,64",
     epochs: Annotated[str, typer.Option(help="Lengths of training.")] = "50,100,150,200",
@@ -96,7 +96,7 @@ def grid(
 ) -> None:
     """Train a grid of settings and rank them by how alike two seeds score the samples.
 
-    No operator is computed. Every run is kept; runs that are there already are not repeated.
+    No operator is computed. Every training is kept; those that are there already are not repeated.
 
     Example: `sclcs encoder grid abide.zarr --dims 16,32 --heads 4,16 --epochs 50,100 --out grid`
     """
@@ -127,21 +127,21 @@ def grid(
 
 @app.command()
 def plot(
-    run: Annotated[Path, typer.Argument(help="A run of `sclcs encoder train`.")],
+    run: Annotated[Path, typer.Argument(help="Made by `sclcs encoder train`.")],
     *,
     cohort: Annotated[
         Path | None, typer.Option(help="Its cohort; needed to draw attention maps.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")],
 ) -> None:
-    """Draw scores, convergence, head weights and attention maps of a run.
+    """Draw scores, convergence, head weights and attention maps of a training.
 
-    Example: `sclcs encoder plot run --cohort abide.zarr --out pictures`
+    Example: `sclcs encoder plot training --cohort abide.zarr --out pictures`
     """
     from sclcs.cohort.cohort import Cohort
-    from sclcs.encoder import EncoderRun
+    from sclcs.encoder import TrainedEncoder
     from sclcs.report.encoder_figure import save_encoder_figures
 
     opened = None if cohort is None else Cohort.open(cohort)
-    for path in save_encoder_figures(EncoderRun.open(run), out, opened):
+    for path in save_encoder_figures(TrainedEncoder.open(run), out, opened):
         typer.echo(f"Wrote {path}")

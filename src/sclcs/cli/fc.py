@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -46,22 +45,19 @@ def status(
         raise typer.Exit(2)
 
 
-class ExportFormat(StrEnum):
-    """What matrices are written as."""
-
-    RELMAT = "relmat"
-    NPZ = "npz"
-
-
 @app.command()
 def export(
     store: Annotated[Path, typer.Argument(help="An FC store.")],
     *,
     out: Annotated[Path, typer.Option(help="A new folder.")],
     format_: Annotated[
-        ExportFormat,
-        typer.Option("--format", help="relmat: a BIDS-like table per sample; npz: numpy."),
-    ] = ExportFormat.RELMAT,
+        str,
+        typer.Option(
+            "--format",
+            help="relmat: a BIDS-like table per sample; npz: numpy.",
+            metavar="NAME",
+        ),
+    ] = "relmat",
     spis: Annotated[
         list[str] | None, typer.Option(help="Only these operators; all complete ones if not given.")
     ] = None,
@@ -69,11 +65,11 @@ def export(
 ) -> None:
     """Write matrices for other tools.
 
-    Example: `sclcs fc export RUN/fc-top.zarr --format relmat --out derivatives/sclcs`
+    Example: `sclcs fc export RUN/fc.zarr --format relmat --out derivatives/sclcs`
     """
-    from sclcs.workflow.export import export_matrices
+    from sclcs.compute import export_matrices
 
-    done = export_matrices(store, out, format_.value, spis=spis)
+    done = export_matrices(store, out, format_, spis=spis)
     if json:
         print_json(
             {

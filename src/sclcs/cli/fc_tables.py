@@ -1,4 +1,4 @@
-"""Printing FC stores and the runs that fill them."""
+"""Printing FC stores and what was done to fill them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sclcs.cli.output import print_table
+from sclcs.core.errors import name_first
 
 if TYPE_CHECKING:
+    from sclcs.compute import FillReport
     from sclcs.spi.fc_store import FCStore
-    from sclcs.workflow.compute import ComputeRun
 
-__all__ = ["print_run", "print_status", "summarise_run", "summarise_store"]
+__all__ = ["print_fill", "print_status", "summarise_fill", "summarise_store"]
 
 SHOWN_REASONS = 10
 _STATES = ("ok", "partial-nan", "failed", "skipped", "missing")
@@ -23,7 +24,7 @@ def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[
     table = store.status()
     if operators is not None:
         table = table.loc[table.index.isin(operators)]
-    bad = store.task_status()
+    bad = store.block_status()
     bad = bad[bad["spi"].isin(table.index) & (bad["failed"] + bad["skipped"] > 0)]
     lost = bad.assign(matrices=bad["failed"] + bad["skipped"])
     reasons = lost.groupby(["spi", "reason"], sort=False)[["matrices"]].sum().reset_index()
@@ -37,17 +38,18 @@ def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[
     }
 
 
-def summarise_run(run: ComputeRun) -> dict[str, Any]:
-    """Add what a run did to what is in its store."""
-    return summarise_store(run.store, run.operators) | {
-        "computed": {"tasks": run.tasks, "matrices": run.matrices},
-        "seconds": round(run.seconds, 3),
-        "kernel_seconds": round(run.kernel_seconds, 3),
+def summarise_fill(report: FillReport) -> dict[str, Any]:
+    """Add what was done to what is in the store."""
+    return summarise_store(report.store, report.operators) | {
+        "computed": {"tasks": report.pieces, "matrices": report.matrices},
+        "seconds": round(report.seconds, 3),
+        "kernel_seconds": round(report.kernel_seconds, 3),
+        "reseeded": report.reseeded,
     }
 
 
-def print_run(summary: dict[str, Any]) -> None:
-    """Print the end of a run for a person."""
+def print_fill(summary: dict[str, Any]) -> None:
+    """Print the end of a computation for a person."""
     done = summary["computed"]["matrices"]
     seconds = summary["seconds"]
     typer.echo(
@@ -55,6 +57,9 @@ def print_run(summary: dict[str, Any]) -> None:
         f"{done} matrices in {seconds:.1f} s"
         + (f" ({done / seconds:.0f} per second)." if done else "; everything was there already.")
     )
+    if summary["reseeded"]:
+        names = name_first(summary["reseeded"])
+        typer.echo(f"With the new seed again: {names}; no seed changes the others.")
     _print_counts(summary)
     typer.echo(f"FC store: {summary['store']}")
 
@@ -72,7 +77,7 @@ def _print_counts(summary: dict[str, Any]) -> None:
 
 def print_status(store: FCStore) -> None:
     """Print the status table of a store."""
-    table = store.status().drop(columns=["version"])
+    table = store.status().drop(columns=["version", "seed", "copied_seconds"])
     rows = [
         (spi, *(f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row))
         for spi, *row in table.itertuples()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from sclcs.benchmark.fc_source import FCSource
+    from sclcs.benchmark.sources import FCSource
     from sclcs.cohort.cohort import Cohort
 
 __all__ = ["open_matrices"]

@@ -12,7 +12,8 @@ from sclcs.cli.values import parse_parameters
 from sclcs.core.errors import InputError
 
 if TYPE_CHECKING:
-    from sclcs.workflow.plan import CohortShape, Cost, CostPlan
+    from sclcs.compute import CohortShape, Cost
+    from sclcs.runs import CostPlan
 
 __all__ = ["plan"]
 
@@ -57,7 +58,7 @@ def plan(
 
     Example: `sclcs plan cohort.zarr --spis all --ratio 0.1 --jobs 8`
     """
-    from sclcs.workflow.plan import predict_costs
+    from sclcs.runs import predict_costs
 
     planned = _shape(cohort, samples, regions, timepoints)
     costs = predict_costs(
@@ -80,7 +81,7 @@ def _shape(
     cohort: Path | None, samples: int | None, regions: int | None, timepoints: int | None
 ) -> CohortShape:
     from sclcs.cohort.cohort import Cohort
-    from sclcs.workflow.plan import CohortShape
+    from sclcs.compute import CohortShape
 
     if cohort is not None:
         own = CohortShape.of(Cohort.open(cohort))

@@ -1,4 +1,4 @@
-"""``sclcs rank``: which operator separates the classes best."""
+"""``sclcs rank``: which operator sees the target best."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import math
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from sclcs.cli.output import JsonFlag, print_json, print_table
+from sclcs.cli.question_options import (
+    Covariates,
+    DropMissing,
+    Folds,
+    LeaveOut,
+    Permutations,
+    Repeats,
+    ScoreName,
+    TreatAs,
+    Within,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from sclcs.benchmark.ranking import Ranking
@@ -18,19 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["rank"]
 
 SHOWN = 20
-
-
-class ScoreChoice(StrEnum):
-    """Names of :data:`sclcs.benchmark.scores.SCORES`, so that --help loads nothing heavy."""
-
-    cohen_d = "cohen_d"
-    difference = "difference"
-    auc = "auc"
-    rsa = "rsa"
-    discr = "discr"
-    ident_rate = "ident_rate"
-    ratio = "ratio"
-    rel_difference = "rel_difference"
 
 
 class SimilarityChoice(StrEnum):
@@ -45,26 +44,45 @@ def rank(
     *,
     out: Annotated[Path, typer.Option(help="The ranking: a new .csv file.")],
     task: Annotated[
-        str, typer.Option(help="subject (fingerprinting) or a label column.")
+        str, typer.Option(help="subject (fingerprinting), a label or a number.")
     ] = "subject",
     coreset: Annotated[Path | None, typer.Option(help="Rank on these samples only.")] = None,
     spis: Annotated[
         str | None, typer.Option(help="A set, identifiers or globs, separated by commas.")
     ] = None,
-    score: Annotated[
-        ScoreChoice, typer.Option(help="How separation is measured.")
-    ] = ScoreChoice.cohen_d,
+    score: ScoreName = None,
+    covariates: Covariates = None,
+    within: Within = None,
+    treat_as: TreatAs = None,
+    drop_missing: DropMissing = None,
+    folds: Folds = None,
+    repeats: Repeats = None,
+    leave_out: LeaveOut = None,
+    permutations: Permutations = None,
     similarity: Annotated[
         SimilarityChoice, typer.Option(help="How two matrices are compared.")
     ] = SimilarityChoice.spearman,
     bootstrap: Annotated[
-        int, typer.Option(min=0, help="Draws of subjects for the intervals; 0 for none.")
+        int, typer.Option(min=0, help="Redraws of subjects for the intervals; 0 for none.")
     ] = 1000,
     confidence: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     same_subject: Annotated[
         bool,
         typer.Option(
             "--same-subject", help="Label tasks: also compare samples of one subject (rarely wise)."
+        ),
+    ] = False,
+    pooled: Annotated[
+        bool,
+        typer.Option(
+            "--pooled", help="Pair scores: let every pair count alike, as the paper does."
+        ),
+    ] = False,
+    overlapping: Annotated[
+        bool,
+        typer.Option(
+            "--overlapping",
+            help="Pair scores: compare windows that share time points, as the paper.",
         ),
     ] = False,
     max_nonfinite: Annotated[
@@ -77,9 +95,9 @@ def rank(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Rank operators by how well they separate subjects, diagnoses, sites, ...
+    """Rank operators by how well they see persons, diagnoses, ages, ...
 
-    Example: `sclcs rank abide.zarr --task diagnosis --coreset core.csv --out ranking.csv`
+    Example: `sclcs rank abide.zarr --task diagnosis --covariates site,mean_fd --out ranking.csv`
     """
     from sclcs.benchmark import rank as rank_operators
     from sclcs.cli.open_matrices import open_matrices
@@ -95,10 +113,20 @@ def rank(
         task,
         spis,
         None if coreset is None else CoreSet.open(coreset),
-        score.value,
+        score,
+        covariates=split_names(covariates) or (),
+        within=within,
+        treat_as=cast("Any", treat_as),
+        drop_missing=bool(drop_missing),
+        folds=10 if folds is None else folds,
+        repeats=10 if repeats is None else repeats,
+        leave_out=leave_out,
+        permutations=1000 if permutations is None else permutations,
         bootstrap=bootstrap,
         confidence=confidence,
         seed=seed,
+        pooled=pooled,
+        overlapping=overlapping,
         exclude_same_subject=not same_subject,
         similarity=similarity.value,
         max_nonfinite=max_nonfinite,
@@ -129,37 +157,44 @@ def _draw(ranking: Ranking, path: Path) -> None:
 
 
 def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> None:
-    from sclcs.benchmark.scores import SCORES
+    from sclcs.benchmark import CRITERIA
     from sclcs.core.provenance import plain
 
-    warning = SCORES[ranking.score].warning
+    warning = CRITERIA[ranking.score].warning
     if warning:
         typer.echo(f"Note: the score {ranking.score} {warning}.", err=True)
     if as_json:
         rows = plain(ranking.table.to_dict(orient="records"))
         facts = {"ranking": str(out), "plot": None if plot is None else str(plot)}
-        print_json(facts | {"task": ranking.task, "score": ranking.score, "table": rows})
+        asked = {"task": ranking.task, "score": ranking.score}
+        found = {"answer": ranking.answer, "findings": ranking.findings, "table": rows}
+        print_json(facts | asked | found)
         return
     table = ranking.groups
     scored = table[table["score"].notna()]
     rows = [_row(row) for row in scored.head(SHOWN).to_dict(orient="records")]
-    header = ["rank", "operator", ranking.score, "interval", "rank interval"]
+    header = ["rank", "operator", ranking.score, "interval", "rank interval", "p", "best set"]
     print_table(f"best operators, task {ranking.task}", header, rows)
     if len(scored) > SHOWN:
         typer.echo(f"... and {len(scored) - SHOWN} more")
     for status, group in table[table["score"].isna()].groupby("status"):
         names = ", ".join(group["spi"])
         typer.echo(f"Without a score ({status}): {names}")
+    for sentence in ranking.answer:
+        typer.echo(f"- {sentence}")
     typer.echo(f"Wrote {out}" + (f" and {plot}" if plot else ""))
 
 
 def _row(facts: Mapping[Any, Any]) -> tuple[str, ...]:
-    more = f" (+{len(facts['also'])} tied)" if facts["also"] else ""
+    from sclcs.benchmark import entry_name
+
     known = not math.isnan(facts["low"])
     return (
         f"{facts['rank']:g}",
-        f"{facts['spi']}{more}",
+        entry_name(facts),
         f"{facts['score']:.4f}",
         f"{facts['low']:.4f} to {facts['high']:.4f}" if known else "",
         f"{facts['rank_low']:g} to {facts['rank_high']:g}" if known else "",
+        "" if math.isnan(facts["p"]) else f"{facts['p']:.3f}",
+        "yes" if facts["best_set"] else "",
     )

@@ -36,9 +36,9 @@ def report(
     Example: `sclcs report RUN --open`, or `sclcs report --compare RUN1 RUN2 --out compare.html`
     """
     from sclcs.core.errors import InputError
-    from sclcs.report.html import compare_report, run_report
+    from sclcs.report import compare_report, run_report
     from sclcs.report.html.html_report import page_path
-    from sclcs.workflow.run.folder import RunFolder
+    from sclcs.run_folder import RunFolder
 
     if out is not None:
         page_path(out)  # a wrong name is told before the work

@@ -10,13 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sclcs.cli.executor_options import Jobs, On, Scheduler
 from sclcs.cli.output import JsonFlag, print_json, print_table
-from sclcs.cli.rank import ScoreChoice
+from sclcs.cli.question_options import (
+    Covariates,
+    DropMissing,
+    Folds,
+    LeaveOut,
+    Permutations,
+    Repeats,
+    ScoreName,
+    TreatAs,
+    Within,
+    split_names,
+)
 from sclcs.cli.values import parse_parameters
 
 if TYPE_CHECKING:
-    from sclcs.two_stage import RunResult
-    from sclcs.workflow.run.config import RunConfig
+    from sclcs.run_folder import RunConfig
+    from sclcs.runs import RunResult
 
 __all__ = ["explain_stop", "print_result", "run"]
 
@@ -31,7 +43,7 @@ def run(
     ] = None,
     task: Annotated[
         list[str] | None,
-        typer.Option(help="subject (fingerprinting) or a label column; may be repeated."),
+        typer.Option(help="subject (fingerprinting), a label or a number; may be repeated."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="YAML file with settings; options beat the file.")
@@ -53,11 +65,17 @@ def run(
         typer.Option(help="A parameter of the method as name=value; may be repeated."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same results. [0]")] = None,
-    score: Annotated[
-        ScoreChoice | None, typer.Option(help="How separation is measured. [cohen_d]")
-    ] = None,
+    score: ScoreName = None,
+    covariates: Covariates = None,
+    within: Within = None,
+    treat_as: TreatAs = None,
+    drop_missing: DropMissing = None,
+    folds: Folds = None,
+    repeats: Repeats = None,
+    leave_out: LeaveOut = None,
+    permutations: Permutations = None,
     bootstrap: Annotated[
-        int | None, typer.Option(help="Draws of subjects for the intervals. [1000]")
+        int | None, typer.Option(help="Redraws of subjects for the intervals. [1000]")
     ] = None,
     confidence: Annotated[
         float | None, typer.Option(help="Coverage of the intervals. [0.95]")
@@ -79,12 +97,9 @@ def run(
     on_bad: Annotated[
         str | None, typer.Option(help="Samples with constant regions: error or skip. [error]")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes; -1 for one per processor. [1]")
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to use instead.")
-    ] = None,
+    on: On = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
     description: Annotated[
         str | None, typer.Option(help="A few words about the cohort, for the report.")
@@ -104,7 +119,7 @@ def run(
 
     Example: `sclcs run abide.zarr --task diagnosis --ratio 0.1 --out RUN`
     """
-    from sclcs.two_stage import collect_config
+    from sclcs.run_folder import collect_config, config_text
 
     options = {
         "cohort": cohort and str(cohort.absolute()),
@@ -116,13 +131,22 @@ def run(
         "target_ndcg": target_ndcg,
         "parameters": parse_parameters(param) or None,
         "seed": seed,
-        "score": score and score.value,
+        "score": score,
+        "covariates": split_names(covariates),
+        "within": within,
+        "treat_as": treat_as,
+        "drop_missing": drop_missing,
+        "folds": folds,
+        "repeats": repeats,
+        "leave_out": leave_out,
+        "permutations": permutations,
         "bootstrap": bootstrap,
         "confidence": confidence,
         "top_k": top_k,
         "full_benchmark": full_benchmark,
         "export": export,
         "on_bad": on_bad,
+        "on": on,
         "jobs": jobs,
         "scheduler": scheduler,
         "title": title,
@@ -130,15 +154,13 @@ def run(
     }
     settings = collect_config(config, options)
     if init_config:
-        from sclcs.workflow.run.config import config_text
-
         typer.echo(config_text(settings), nl=False)
     else:
         _run(settings, until, json)
 
 
 def _run(config: RunConfig, until: str | None, json: bool) -> None:
-    from sclcs.two_stage import RunResult, carry_out
+    from sclcs.runs import RunResult, carry_out
 
     with explain_stop():
         folder, stages = carry_out(
@@ -159,7 +181,7 @@ def _run(config: RunConfig, until: str | None, json: bool) -> None:
 @contextmanager
 def explain_stop() -> Iterator[None]:
     """Turn Ctrl-C in a stage into one sentence that says how to go on."""
-    from sclcs.workflow.run.stages import StoppedInStageError
+    from sclcs.runs import StoppedInStageError
 
     try:
         yield

@@ -155,9 +155,17 @@ def _print_methods(selectors: Iterable[Selector]) -> None:
 
 def _print_one(selector: Selector) -> None:
     typer.echo(f"{selector.name}: {selector.summary}\nReference: {selector.reference}")
-    if selector.parameters:
+    defaults, helps = selector.parameters.defaults(), selector.parameters.helps()
+    if defaults:
         rows = [
-            (name, "-" if default is None else default, selector.parameter_help.get(name, ""))
-            for name, default in selector.parameters.items()
+            (name, _shown(defaults[name]), expected, helps[name])
+            for name, expected in selector.parameters.expected().items()
         ]
-        print_table("Parameters (--param name=value)", ("name", "default", "meaning"), rows)
+        header = ("name", "default", "expected", "meaning")
+        print_table("Parameters (--param name=value)", header, rows)
+
+
+def _shown(default: object) -> str:
+    if default is None:
+        return "-"
+    return ",".join(map(str, default)) if isinstance(default, list) else str(default)

@@ -15,7 +15,7 @@ from sclcs.core.seeds import child_seed, generator
 from sclcs.encoder.model import AttentionEncoder
 from sclcs.encoder.settings import EncoderSettings, encoder_settings
 
-__all__ = ["Fit", "Problem", "Readout", "fit", "references", "split"]
+__all__ = ["Fit", "FittingData", "Readout", "fit", "references", "split"]
 
 Readout = Literal["logits", "affine"]
 Floats = NDArray[np.float32]
@@ -27,7 +27,7 @@ VALIDATE_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class FittingData:
     """Signals, the matrices to be fitted, and who is in which part.
 
     Parameters
@@ -118,13 +118,13 @@ class _Model(nn.Module):
 
 
 def fit(
-    problem: Problem, readout: Readout, *, epochs: int, patience: int = 10, seed: int = 0
+    data: FittingData, readout: Readout, *, epochs: int, patience: int = 10, seed: int = 0
 ) -> Fit:
     """Train maps to match the targets, with early stopping.
 
     Parameters
     ----------
-    problem : Problem
+    data : FittingData
     readout : {"logits", "affine"}
         The published scripts' bare products, or row-stochastic maps with a learned scalar
         scale and shift.
@@ -138,22 +138,22 @@ def fit(
     -------
     Fit
     """
-    model = _Model(readout, problem.inputs.shape[2] - 1, child_seed(seed, "universal", readout))
+    model = _Model(readout, data.inputs.shape[2] - 1, child_seed(seed, "universal", readout))
     used = [weight for weight in model.parameters() if weight.requires_grad]
     optimiser = torch.optim.Adam(used, lr=LEARNING_RATE)
-    start = _error(model, problem, problem.train)
+    start = _error(model, data, data.train)
     best, kept, best_epoch = float("inf"), _copy(model), 0
     curves = []
     for epoch in range(1, epochs + 1):
-        running = _train_epoch(model, problem, optimiser, generator(seed, "universal", epoch))
-        validation = _error(model, problem, problem.validation)
+        running = _train_epoch(model, data, optimiser, generator(seed, "universal", epoch))
+        validation = _error(model, data, data.validation)
         curves.append((epoch, running, validation))
         if validation < best:
             best, kept, best_epoch = validation, _copy(model), epoch
         elif epoch - best_epoch >= patience:
             break
     model.load_state_dict(kept)
-    errors = [_error(model, problem, part) for part in (problem.train, problem.test)]
+    errors = [_error(model, data, part) for part in (data.train, data.test)]
     return Fit(start, errors[0], errors[1], best_epoch, curves)
 
 
@@ -162,49 +162,49 @@ def _copy(model: _Model) -> dict[str, Tensor]:
 
 
 def _train_epoch(
-    model: _Model, problem: Problem, optimiser: torch.optim.Optimizer, lots: np.random.Generator
+    model: _Model, data: FittingData, optimiser: torch.optim.Optimizer, lots: np.random.Generator
 ) -> float:
-    order = lots.permutation(problem.train)
+    order = lots.permutation(data.train)
     total = 0.0
     for start in range(0, len(order), BATCH):
         rows = torch.from_numpy(order[start : start + BATCH])
         optimiser.zero_grad()
-        loss = _loss(model, problem, rows)
+        loss = _loss(model, data, rows)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         total += loss.item() * len(rows)
     return total / len(order)
 
 
-def _loss(model: _Model, problem: Problem, rows: Tensor) -> Tensor:
-    maps: Tensor = model(problem.inputs[rows], problem.symmetric)
-    difference = (maps - problem.targets[rows])[:, problem.mask]
+def _loss(model: _Model, data: FittingData, rows: Tensor) -> Tensor:
+    maps: Tensor = model(data.inputs[rows], data.symmetric)
+    difference = (maps - data.targets[rows])[:, data.mask]
     return difference.square().mean()
 
 
 @torch.no_grad()
-def _error(model: _Model, problem: Problem, part: Integers) -> float:
+def _error(model: _Model, data: FittingData, part: Integers) -> float:
     total = 0.0
     for start in range(0, len(part), VALIDATE_AT_ONCE):
         rows = torch.from_numpy(part[start : start + VALIDATE_AT_ONCE])
-        total += _loss(model, problem, rows).item() * len(rows)
+        total += _loss(model, data, rows).item() * len(rows)
     return total / len(part)
 
 
-def references(problem: Problem) -> dict[str, float]:
+def references(data: FittingData) -> dict[str, float]:
     """Return the test errors of predictors that need no network.
 
     ``mean``: one number; ``edges``: the mean matrix of the training part, which knows
     nothing about the sample; ``pearson``: a cubic polynomial of the sample's own correlation
     matrix.
     """
-    mask = problem.mask.numpy()
-    targets = problem.targets.numpy()[:, mask].astype(np.float64)
-    train, test = targets[problem.train], targets[problem.test]
+    mask = data.mask.numpy()
+    targets = data.targets.numpy()[:, mask].astype(np.float64)
+    train, test = targets[data.train], targets[data.test]
     return {
         "mean": _mse(test, train.mean()),
         "edges": _mse(test, train.mean(axis=0)),
-        "pearson": _polynomial(problem, mask, train, test),
+        "pearson": _polynomial(data, mask, train, test),
     }
 
 
@@ -213,11 +213,14 @@ def _mse(values: NDArray[np.float64], predicted: NDArray[np.float64] | float) ->
 
 
 def _polynomial(
-    problem: Problem, mask: NDArray[np.bool_], train: NDArray[np.float64], test: NDArray[np.float64]
+    data: FittingData,
+    mask: NDArray[np.bool_],
+    train: NDArray[np.float64],
+    test: NDArray[np.float64],
 ) -> float:
-    signals = problem.inputs[:, :, :-1].numpy()
+    signals = data.inputs[:, :, :-1].numpy()
     products = np.concatenate(list(_products(signals)))
-    powers = [products[part][:, mask].ravel() for part in (problem.train, problem.test)]
+    powers = [products[part][:, mask].ravel() for part in (data.train, data.test)]
     weights = np.polyfit(powers[0].astype(np.float64), train.ravel(), 3)
     return _mse(test.ravel(), np.polyval(weights, powers[1]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,73 +11,96 @@ import pandas as pd
 
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import explain_write_errors
-from sclcs.core.provenance import plain
+from sclcs.core.identity import Identity, text_digest
 
 __all__ = ["CellBook"]
 
 IDENTITY = "identity"
+Cell = Mapping[str, Any]
 
 
 class CellBook:
     """A file with one line of JSON per finished cell.
 
     The first line says what the cells belong to. A line that was cut off by a crash is
-    dropped; its cell is measured again.
+    dropped, and so are cells that another version of an algorithm measured: they are measured
+    again.
 
     Parameters
     ----------
     path : Path
-        A new file, or one begun by a run of the same identity.
-    identity : mapping
+        A new file, or one begun with the same identity. If only versions differ, what is there
+        is put aside and the book begins anew.
+    identity : Identity
         What decides the value of a cell besides its own parameters.
+    versions : callable, optional
+        From a cell to the versions of what only it uses, for example its selection method.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Path,
+        identity: Identity,
+        versions: Callable[[Cell], Mapping[str, Any]] = lambda _cell: {},
+    ) -> None:
+        self._path, self._identity, self._versions = path, identity, versions
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self.cpu_seconds = 0.0
-        # As JSON would give it back, so that tuples equal lists.
-        wanted = json.loads(json.dumps(plain(identity)))
-        if path.exists():
-            self._read(wanted)
-        else:
+        if not (path.exists() and self._read()):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._append({IDENTITY: wanted})
+            self._append({IDENTITY: identity.to_dict()})
 
-    def _read(self, wanted: dict[str, Any]) -> None:
+    def _read(self) -> bool:
+        """Read the book; say whether it can be continued."""
         text = self._path.read_bytes().decode("utf-8", errors="replace")
         complete = text[: text.rfind("\n") + 1]
         lines = complete.splitlines()
         try:
-            found = json.loads(lines[0])[IDENTITY]
+            found = dict(json.loads(lines[0])[IDENTITY])
+            self._refuse_another(found)
+            if self._identity.differences(found, ("versions",)):
+                self._put_aside(text)
+                return False
             for line in lines[1:]:
-                entry = json.loads(line)
-                self._rows[_key(entry["cell"])] = entry["rows"]
-                self.cpu_seconds += entry["cpu_seconds"]
+                self._take(json.loads(line))
         except (ValueError, KeyError, IndexError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
             raise UnreadableFileError(
                 f"Expected the cells of an experiment in {self._path}, but a line cannot be read "
                 f"({error}); remove the file and run again."
             ) from error
-        differing = [name for name in wanted if found.get(name) != wanted[name]]
+        if len(complete) < len(text):
+            self._path.write_bytes(complete.encode("utf-8"))
+        return True
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        if entry.get("versions", {}) == dict(self._versions(entry["cell"])):
+            self._rows[_key(entry["cell"])] = entry["rows"]
+            self.cpu_seconds += entry["cpu_seconds"]
+
+    def _refuse_another(self, found: Mapping[str, Any]) -> None:
+        differing = self._identity.differences(found, ("inputs", "parameters", "seeds"))
         if differing:
-            what = ", ".join(f"{n} {found.get(n)!r}, now {wanted[n]!r}" for n in differing[:3])
+            pairs = list(differing.items())[:3]
+            what = ", ".join(f"{name} {was!r}, now {now!r}" for name, (was, now) in pairs)
             raise InputError(
                 f"{self._path.parent} holds an experiment with another {what}; choose another "
                 "folder, or remove it."
             )
-        if len(complete) < len(text):
-            self._path.write_bytes(complete.encode("utf-8"))
 
-    def __contains__(self, cell: Mapping[str, Any]) -> bool:
+    def _put_aside(self, text: str) -> None:
+        """Keep what another version measured under another name."""
+        self._path.rename(self._path.with_name(f"cells-{text_digest(text, 8)}.jsonl"))
+
+    def __contains__(self, cell: Cell) -> bool:
         return _key(cell) in self._rows
 
-    def add(
-        self, cell: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], cpu_seconds: float
-    ) -> None:
+    def add(self, cell: Cell, rows: Sequence[Mapping[str, Any]], cpu_seconds: float) -> None:
         """Keep what was measured in a cell."""
-        entry = {"cell": dict(cell), "rows": [dict(row) for row in rows]}
-        self._append(entry | {"cpu_seconds": round(cpu_seconds, 4)})
+        entry: dict[str, Any] = {"cell": dict(cell), "versions": dict(self._versions(cell))}
+        entry |= {"rows": [dict(row) for row in rows], "cpu_seconds": round(cpu_seconds, 4)}
+        self._append(entry)
         self._rows[_key(cell)] = json.loads(json.dumps(entry["rows"], default=_number))
         self.cpu_seconds += cpu_seconds
 
@@ -85,14 +108,14 @@ class CellBook:
         with explain_write_errors(self._path), self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, default=_number) + "\n")
 
-    def table(self, cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    def table(self, cells: Sequence[Cell]) -> pd.DataFrame:
         """Return one row per measurement of these cells, in their order, parameters first."""
         return pd.DataFrame(
             [{**cell, **row} for cell in cells for row in self._rows.get(_key(cell), ())]
         )
 
 
-def _key(cell: Mapping[str, Any]) -> str:
+def _key(cell: Cell) -> str:
     return json.dumps(cell, sort_keys=True, default=_number)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sclcs.cohort.simulation import simulate_cohort
-from sclcs.two_stage import RunResult, carry_out
-from sclcs.workflow.run.config import make_config
+from sclcs.run_folder import make_config
+from sclcs.runs import RunResult, carry_out
 
 __all__ = ["run_demo"]
 

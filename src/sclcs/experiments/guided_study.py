@@ -9,7 +9,7 @@ has no operator of.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from sclcs.benchmark.consistency import agreement
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort.sample_order import id_order
 from sclcs.experiments.agreement import MEASURES
 from sclcs.experiments.guided_splits import Split, family_splits
 from sclcs.experiments.options import TOY_SEARCH, Options
 from sclcs.experiments.setup import Setup
 from sclcs.selection.guided.guide import Guide, Guided
-from sclcs.selection.guided.method import make_settings
+from sclcs.selection.guided.method import GuidedParameters, search_settings
 from sclcs.selection.guided.objective import core_scores
 from sclcs.selection.guided.panel import Panel, make_panel
-from sclcs.selection.sample_order import id_order
 
-__all__ = ["UnseenFamilies", "certified", "of_task"]
+__all__ = ["UnseenFamilies", "certified"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ class UnseenFamilies:
     def of(cls, setup: Setup) -> UnseenFamilies:
         """Read the matrices of an experiment."""
         scorer, options = setup.scorer, setup.options
-        ordered = setup.cohort.take(id_order(setup.cohort))
+        ordered = setup.cohort.take(id_order(setup.cohort.sample_ids))
         everything = make_panel(
             ordered,
             options.tasks,
@@ -92,8 +92,9 @@ class UnseenFamilies:
         """
         if self.options.toy:
             changes = TOY_SEARCH | changes
-        panel = of_task(self.everything, task).only(split.guiding)
-        return Guide(self.cohort, panel, make_settings(self.cohort, [task], **changes), seed)
+        panel = self.everything.of_task(task).only(split.guiding)
+        parameters = GuidedParameters(task=[task], **changes)
+        return Guide(self.cohort, panel, search_settings(self.cohort, parameters), seed)
 
     def rows(self, core: CoreSet) -> Integers:
         """Return the rows of a core-set."""
@@ -101,12 +102,12 @@ class UnseenFamilies:
 
     def scores(self, task: str, rows: Integers, weights: Floats | None = None) -> Floats | None:
         """Return the scores of all operators on a core-set; None if there are none."""
-        scores = core_scores(of_task(self.everything, task), rows, weights)
+        scores = core_scores(self.everything.of_task(task), rows, weights)
         return None if scores is None else scores[0]
 
     def measure(self, task: str, scores: Floats | None, split: Split) -> dict[str, float]:
         """Return the consistency of scores on the held-out operators; NaN without scores."""
-        full = of_task(self.everything, task).full[0]
+        full = self.everything.of_task(task).full[0]
         held_out = split.held_out
         return _agreement(full[held_out], None if scores is None else scores[held_out])
 
@@ -123,12 +124,6 @@ def certified(guide: Guide, size: int) -> tuple[Guided, dict[str, Any]]:
             ends = zip(("expected", "low", "high"), values, strict=True)
             row |= {f"{what}_{end}": value for end, value in ends}
     return guided, row
-
-
-def of_task(panel: Panel, name: str) -> Panel:
-    """Return the panel with one of its tasks."""
-    task = panel.tasks.index(name)
-    return replace(panel, codes=[panel.codes[task]], full=panel.full[[task]], tasks=[name])
 
 
 def _agreement(full: Floats, core: Floats | None) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sclcs.core.errors import InputError, UnknownNameError, name_first
@@ -25,7 +25,8 @@ PAPER_METHODS = (
     "sclcs-dense",
     "sps-mha",
 )
-OUR_METHODS = ("subjects", "pairs", "stratified", "kcenter", "guided")
+#: Tries other methods, so that comparing it with them says nothing.
+NOT_COMPARED = ("auto",)
 PAPER_RATIOS = (0.1, 0.3, 0.5)
 WHOLE_NUMBERS = (
     "repeats",
@@ -91,7 +92,7 @@ class Options:
     epochs: int = 200
     classifier_epochs: int | None = None
     ratios: tuple[float, ...] = (0.02, 0.05, *PAPER_RATIOS)
-    methods: tuple[str, ...] = PAPER_METHODS + OUR_METHODS
+    methods: tuple[str, ...] = field(default_factory=lambda: PAPER_METHODS + _our_methods())
     tasks: tuple[str, ...] = ("subject", "diagnosis")
     spis: str | tuple[str, ...] = "paper-fast"
     splits: int = 50
@@ -181,12 +182,22 @@ class Options:
         count = max(self.draws, self.repeats) if method == "random" else self.repeats
         return [self.seed + repeat for repeat in range(count)]
 
-    def identity(self) -> dict[str, Any]:
-        """Return what decides the value of a cell; the rest only decides which cells there are."""
+    def deciding(self) -> dict[str, Any]:
+        """Return what decides the value of a cell besides the seed.
+
+        The rest only decides which cells there are.
+        """
         facts = asdict(self) | {"classifier_epochs": self.baseline_epochs}
-        for name in WHICH_CELLS:
+        for name in (*WHICH_CELLS, "seed"):
             facts.pop(name)
         return facts
+
+
+def _our_methods() -> tuple[str, ...]:
+    """Return the methods that the paper does not have."""
+    from sclcs.selection import SELECTORS
+
+    return tuple(name for name in SELECTORS if name not in (*PAPER_METHODS, *NOT_COMPARED))
 
 
 def _fixed(value: object) -> object:

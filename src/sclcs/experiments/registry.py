@@ -38,6 +38,12 @@ class Outcome:
     summary: pd.DataFrame
 
 
+def usual_operators(setup: Setup) -> Sequence[str]:
+    """Return the operators of the options."""
+    spis = setup.options.spis
+    return [spis] if isinstance(spis, str) else spis
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of the paper, made again.
@@ -61,6 +67,10 @@ class Experiment:
         From the summary to tables for people.
     draw : callable
         From all that to the figure.
+    operators : callable
+        From the setup to the operators whose numbers count; those of the options by default.
+    version : int
+        Raised when the same cell would have another value than before.
     """
 
     name: str
@@ -71,6 +81,8 @@ class Experiment:
     summarise: Callable[[pd.DataFrame], pd.DataFrame]
     tables: Callable[[pd.DataFrame], list[Table]]
     draw: Callable[[Outcome], Figure]
+    operators: Callable[[Setup], Sequence[str]] = usual_operators
+    version: int = 1
 
     def to_dict(self) -> dict[str, str]:
         """Return the facts as JSON values."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +11,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.benchmark.design import PairDesign, make_design
-from sclcs.benchmark.draws import half_draws
-from sclcs.benchmark.evaluate import Question, evaluate
-from sclcs.benchmark.fc_source import FCSource
-from sclcs.benchmark.ranks import equivalence_groups, share_scores
-from sclcs.benchmark.scores import find_score
-from sclcs.benchmark.tasks import make_task
+from sclcs.benchmark import (
+    Inquiry,
+    PairRules,
+    Question,
+    equivalence_groups,
+    evaluate,
+    find_criterion,
+    make_question,
+    share_scores,
+)
+from sclcs.benchmark.versions import RANKING_VERSION
 from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort.sample_order import id_order
 from sclcs.core.files import write_bytes
+from sclcs.core.identity import Identity
+from sclcs.spi.fc_store import FCStore
 
 __all__ = ["SCORES", "Scorer"]
 
@@ -35,7 +40,7 @@ class Scorer:
 
     Parameters
     ----------
-    source : FCSource
+    source : FCStore
         The matrices of all samples.
     operators : sequence of str
         Which operators.
@@ -46,13 +51,15 @@ class Scorer:
     """
 
     def __init__(
-        self, source: FCSource, operators: Sequence[str], folder: Path, *, jobs: int = 1
+        self, source: FCStore, operators: Sequence[str], folder: Path, *, jobs: int = 1
     ) -> None:
         self.source = source
         self.operators = list(operators)
         self._folder = folder
         self._jobs = jobs
         self._groups = equivalence_groups(self.operators)
+        # A score is known only if these matrices gave it.
+        self._versions = {name: str(source.stamp(name)) for name in self.operators}
 
     def full(self, task: str) -> pd.DataFrame:
         """Return the scores on all samples; one row per operator, one column per score."""
@@ -71,8 +78,8 @@ class Scorer:
         list of DataFrame
             Operators by scores; NaN where a score does not exist.
         """
-        places = [self._folder / self._name(task, core) for task, core in requests]
-        known = {place: _read(place) for place in dict.fromkeys(places)}
+        places = [self._place("scores", task, core) for task, core in requests]
+        known = {place: self._current(_read(place)) for place in dict.fromkeys(places)}
         todo = {
             place: request
             for place, request in zip(places, requests, strict=True)
@@ -89,45 +96,81 @@ class Scorer:
     ) -> dict[Path, pd.DataFrame]:
         missing = {name for place in todo for name in set(self.operators) - set(known[place].index)}
         wanted = [name for name in self.operators if name in missing]
-        scores = tuple(find_score(name) for name in SCORES)
-        questions = [Question(self._design(*request), scores) for request in todo.values()]
-        answers = evaluate(self.source, wanted, questions, n_jobs=self._jobs)
+        criteria = tuple(find_criterion(name) for name in SCORES)
+        inquiries = [Inquiry(self._question(*request), criteria) for request in todo.values()]
+        answers = evaluate(self.source, wanted, inquiries, n_jobs=self._jobs)
         found = {}
         for place, answer in zip(todo, answers, strict=True):
             new = pd.DataFrame(answer.point, index=answer.operators)
             kept = known[place].drop(index=wanted, errors="ignore")
             found[place] = pd.concat([kept, new]) if len(kept) else new
             columns = {name: found[place][name].to_numpy(dtype=np.float64) for name in SCORES}
-            _write(place, columns | {"operators": np.asarray(found[place].index, dtype=str)})
+            names = [str(name) for name in found[place].index]
+            stamps = [self._version(name) for name in names]
+            _write(place, columns | {"operators": np.array(names), "versions": np.array(stamps)})
         return found
+
+    def _version(self, name: str) -> str:
+        """Return what decides an operator's numbers in the store; nothing if it is not there."""
+        if name not in self._versions:
+            known = name in self.source.layout.stamps()
+            self._versions[name] = str(self.source.stamp(name)) if known else ""
+        return self._versions[name]
+
+    def _current(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the scores that the store's matrices gave, and not earlier ones."""
+        good = [
+            version == self._version(str(name)) for name, version in table.pop("versions").items()
+        ]
+        return table[good]
 
     def halves(self, task: str, splits: int, seed: int = 0) -> dict[str, Floats]:
         """Return the scores (operator, half) on random halves of the subjects.
 
         Columns 2i and 2i + 1 are the two halves of split i.
         """
-        name = hashlib.sha256(repr((task, splits, seed, self.operators)).encode()).hexdigest()
-        place = self._folder / f"halves-{self.source.fingerprint[:8]}-{name[:16]}.npz"
+        place = self._place("halves", task, None, splits=splits, seed=seed)
         if not place.exists():
-            design = self._design(task, None)
-            scores = tuple(find_score(name) for name in SCORES)
-            question = Question(design, scores, half_draws(design, splits, seed))
-            (answer,) = evaluate(self.source, self.operators, [question], n_jobs=self._jobs)
+            question = self._question(task, None)
+            criteria = tuple(find_criterion(name) for name in SCORES)
+            inquiry = Inquiry(question, criteria, question.halves(splits, seed))
+            (answer,) = evaluate(self.source, self.operators, [inquiry], n_jobs=self._jobs)
             _write(place, answer.drawn)
         with np.load(place, allow_pickle=False) as stored:
             return {score: share_scores(stored[score], self._groups) for score in SCORES}
 
-    def _design(self, task: str, core: CoreSet | None) -> PairDesign:
-        return make_design(self.source.samples, make_task(task), core)
+    def _question(self, task: str, core: CoreSet | None) -> Question:
+        return make_question(
+            self.source.samples,
+            task,
+            core,
+            rules=PairRules.paper(),
+            n_timepoints=self.source.n_timepoints,
+        )
 
-    def _name(self, task: str, core: CoreSet | None) -> str:
-        facts: list[object] = [self.source.fingerprint, task, SCORES]
+    def _place(
+        self, kind: str, task: str, core: CoreSet | None, *, splits: int = 0, seed: int = 0
+    ) -> Path:
+        """Return the file of scores: another one whenever what they depend on is different."""
+        inputs: dict[str, Any] = {"cohort": self.source.fingerprint}
         if core is not None:
-            order = np.argsort(np.asarray(core.sample_ids, dtype=str))
-            facts.append([core.sample_ids[place] for place in order])
+            order = id_order(core.sample_ids)
+            inputs["samples"] = [core.sample_ids[place] for place in order]
             if core.weight is not None:
-                facts.append([float(core.weight[place]) for place in order])
-        return f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}.npz"
+                inputs["weights"] = [float(core.weight[place]) for place in order]
+        if splits:  # one file for all operators, which is not added to
+            inputs["operators"] = self._versions
+        identity = Identity(
+            kind,
+            inputs=inputs,
+            parameters={"task": task, "scores": SCORES, "splits": splits},
+            versions={
+                "ranking": RANKING_VERSION,
+                **{name: find_criterion(name).version for name in SCORES},
+            },
+            seeds={"splits": seed},
+        )
+        return self._folder / f"{kind}-{identity.digest(24)}.npz"
 
     def _shared(self, table: pd.DataFrame) -> pd.DataFrame:
         """Give equivalent operators one score, as a ranking does."""
@@ -138,9 +181,10 @@ class Scorer:
 
 def _read(place: Path) -> pd.DataFrame:
     if not place.exists():
-        return pd.DataFrame(columns=list(SCORES), dtype=np.float64)
+        return pd.DataFrame(columns=[*SCORES, "versions"], dtype=np.float64)
     with np.load(place, allow_pickle=False) as stored:
-        return pd.DataFrame({name: stored[name] for name in SCORES}, index=stored["operators"])
+        columns = {name: stored[name] for name in (*SCORES, "versions")}
+        return pd.DataFrame(columns, index=stored["operators"])
 
 
 def _write(place: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

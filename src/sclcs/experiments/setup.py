@@ -25,9 +25,7 @@ def asks_task(method: str) -> bool:
     """Return whether a method's choice depends on the task: it learns it, or is guided by it."""
     from sclcs.selection import SELECTORS
 
-    selector = SELECTORS[method]
-    uses = selector.needs_training or "panel" in selector.parameters
-    return uses and "task" in selector.parameters
+    return SELECTORS[method].asks_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +46,16 @@ class Setup:
 
     def store(self, spis: str | Sequence[str] | None = None) -> FCStore:
         """Return the FC store with at least these operators (by default those of the options)."""
-        from sclcs.workflow.compute import is_done, run_plan
-        from sclcs.workflow.compute_plan import plan_compute
+        from sclcs.compute import choose_executor, fill_store, is_done, open_computation
 
         wanted = self.options.spis if spis is None else spis
-        plan = plan_compute(
+        computation = open_computation(
             self.cohort, self.fc, wanted if isinstance(wanted, str) else list(wanted)
         )
         # Several experiments may read one store at the same time; only a writer is alone.
-        return plan.store if is_done(plan) else run_plan(plan, jobs=self.options.jobs).store
+        if is_done(computation):
+            return computation.store
+        return fill_store(computation, choose_executor(jobs=self.options.jobs)).store
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -102,14 +101,13 @@ class Setup:
         from sclcs.selection import SELECTORS, select
 
         selector = SELECTORS[method]
-        if "task" not in selector.parameters:
+        if not selector.takes_task:
             parameters.pop("task", None)
-        if selector.needs_training and "epochs" in selector.parameters:
-            encoder = "preset" in selector.parameters
-            options = self.options
+        if selector.needs_training:
+            encoder, options = selector.network == "encoder", self.options
             parameters.setdefault("epochs", options.epochs if encoder else options.baseline_epochs)
-        if "fc" in selector.parameters:
-            parameters |= self._guiding(selector.parameters["panel"])
+        if selector.guided:
+            parameters |= self._guiding(selector.parameters.defaults()["panel"])
         return select(self.cohort, method, ratio, seed, **parameters)
 
     def _guiding(self, spis: str | Sequence[str]) -> dict[str, Any]:

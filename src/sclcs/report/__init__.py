@@ -1,1 +1,5 @@
-"""Pictures and pages for people."""
+"""What a run found, for people: one offline page, and single pictures."""
+
+from sclcs.report.html import HTMLReport, compare_report, run_report
+
+__all__ = ["HTMLReport", "compare_report", "run_report"]

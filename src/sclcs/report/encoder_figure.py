@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.files import explain_write_errors
-from sclcs.encoder.run import EncoderRun
+from sclcs.encoder.trained import TrainedEncoder
 from sclcs.selection.density import StablePool, stable_pool
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ SMOOTHING_WINDOW, SMOOTHING_ORDER = 31, 3  # Savitzky-Golay, as in the published
 
 
 def save_encoder_figures(
-    run: EncoderRun, folder: str | os.PathLike[str], cohort: Cohort | None = None
+    run: TrainedEncoder, folder: str | os.PathLike[str], cohort: Cohort | None = None
 ) -> list[Path]:
     """Draw all pictures of a run.
 
     Parameters
     ----------
-    run : EncoderRun
+    run : TrainedEncoder
         What to draw.
     folder : path-like
         Where the PNG files go; made if it is not there. Files of the same name are replaced.
@@ -66,7 +66,7 @@ def save_encoder_figures(
     return [folder / name for name in figures]
 
 
-def draw_scores(run: EncoderRun, beta: float = 0.05) -> Figure:
+def draw_scores(run: TrainedEncoder, beta: float = 0.05) -> Figure:
     """Draw the distribution of the scores, the stable pool and its density."""
     figure, axes = _figure(1, (7, 3.4))
     finite = run.scores[np.isfinite(run.scores)]
@@ -102,7 +102,7 @@ def _draw_density(axes: Axes, scores: NDArray[np.float64], pool: StablePool) -> 
     axes.plot(values, pool.density[order], color=BLUE, linewidth=1.8, label="density of the pool")
 
 
-def draw_convergence(run: EncoderRun) -> Figure:
+def draw_convergence(run: TrainedEncoder) -> Figure:
     """Draw mean perturbation and loss by epoch, raw and smoothed."""
     figure, axes = _figure(2, (9, 3.2))
     epochs = run.history["epoch"].to_numpy()
@@ -130,7 +130,7 @@ def _smoothed(values: NDArray[np.float64]) -> NDArray[np.float64] | None:
     return np.asarray(savgol_filter(values, SMOOTHING_WINDOW, SMOOTHING_ORDER))
 
 
-def draw_head_weights(run: EncoderRun) -> Figure:
+def draw_head_weights(run: TrainedEncoder) -> Figure:
     """Draw how the weights of the heads leave the uniform start."""
     figure, axes = _figure(1, (7, 3.2))
     names = [name for name in run.history.columns if str(name).startswith("head_")]
@@ -159,12 +159,12 @@ def draw_head_weights(run: EncoderRun) -> Figure:
     return figure
 
 
-def draw_attention(run: EncoderRun, cohort: Cohort) -> Figure:
+def draw_attention(run: TrainedEncoder, cohort: Cohort) -> Figure:
     """Draw the attention maps of the steadiest and the least steady sample over epochs.
 
     Parameters
     ----------
-    run : EncoderRun
+    run : TrainedEncoder
         With the weights it kept.
     cohort : Cohort
         The run's cohort.

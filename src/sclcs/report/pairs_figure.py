@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sclcs.benchmark.design import make_design
-from sclcs.benchmark.fc_source import FCSource
-from sclcs.benchmark.pairs import OperatorPairs
-from sclcs.benchmark.scores import find_score
-from sclcs.benchmark.similarity import operator_vectors
-from sclcs.benchmark.tasks import make_task
+from sclcs.benchmark import CRITERIA, FCSource, KernelView, make_kernel, make_question
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
 from sclcs.report.style import BLUE, INK, MUTED, ORANGE, finish
@@ -49,11 +44,12 @@ def draw_similarities(
     """
     from matplotlib.figure import Figure
 
-    design = make_design(source.samples, make_task(task), coreset)
-    if design.degenerate:
-        raise InputError(f"There is nothing to draw: {design.degenerate}")
-    vectors = operator_vectors(source.matrices(spi)).take(design.rows)
-    d = float(find_score("cohen_d").compute(OperatorPairs(vectors, design))[0])
+    question = make_question(source.samples, task, coreset, n_timepoints=source.n_timepoints)
+    if question.degenerate:
+        raise InputError(f"There is nothing to draw: {question.degenerate}")
+    design = question.pairs
+    view = KernelView(make_kernel(source.matrices(spi)).take(question.rows), question)
+    vectors, d = view.of_pairs, float(CRITERIA["cohen_d"].compute(view)[0])
     kinds = design.pair_kinds.copy()
     kinds[~vectors.usable] = -1
     kinds[:, ~vectors.usable] = -1

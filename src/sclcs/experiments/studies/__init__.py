@@ -13,8 +13,6 @@ from sclcs.experiments.studies import windows
 from sclcs.experiments.studies import cost
 from sclcs.experiments.studies import ablation
 from sclcs.experiments.studies import guided
-from sclcs.experiments.studies import searches
-from sclcs.experiments.studies import transfer
 
 __all__ = [
     "ablation",
@@ -27,8 +25,6 @@ __all__ = [
     "labels",
     "main",
     "operators",
-    "searches",
-    "transfer",
     "universal",
     "windows",
 ]

@@ -11,9 +11,8 @@ import pandas as pd
 
 from sclcs.cohort.coreset import CoreSet
 from sclcs.encoder.grid import agreement as seeds_agree
-from sclcs.encoder.grid import grid_search, scores_after
-from sclcs.encoder.run import EncoderRun
-from sclcs.encoder.settings import PRESETS
+from sclcs.encoder.grid import grid_training, scores_after
+from sclcs.encoder.settings import PRESETS, encoder_settings
 from sclcs.experiments.agreement import MEASURES, measure_agreement
 from sclcs.experiments.figures import grid
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
@@ -92,16 +91,8 @@ def _scores(setup: Setup, what: str, value: int, seed: int) -> np.ndarray:
     short = max(1, epochs // SHORTER)
     trained = epochs if chosen == usual else short
     folder = setup.fc.with_name("encoder-grid")
-    grid_search(
-        setup.cohort,
-        folder,
-        dims=[chosen["dim"]],
-        heads=[chosen["heads"]],
-        epochs=[trained],
-        seeds=_seeds(setup),
-    )
-    name = f"dim{chosen['dim']}-heads{chosen['heads']}-epochs{trained}-seed{seed}"
-    run = EncoderRun.open(folder / "runs" / name)
+    settings = encoder_settings("paper", epochs=trained, **chosen)
+    run = grid_training(setup.cohort, settings, seed, folder)
     return scores_after(run, value if what == "epochs" else short)
 
 
@@ -122,12 +113,12 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
 
 def _stability(setup: Setup, what: str, value: str) -> float:
     """Return the mean rank correlation of the scores of two seeds."""
-    from sclcs.encoder.cache import trained_run
+    from sclcs.encoder.cache import trained_encoder
 
     if what in ("preset", "beta"):
         preset = value if what == "preset" else "paper"
         runs = [
-            trained_run(setup.cohort, preset, seed=seed, epochs=setup.options.epochs)
+            trained_encoder(setup.cohort, preset, seed=seed, epochs=setup.options.epochs)
             for seed in _seeds(setup)
         ]
         return seeds_agree([run.scores for run in runs])

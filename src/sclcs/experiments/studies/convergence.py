@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.core.progress import track
-from sclcs.encoder.cache import trained_run
+from sclcs.encoder.cache import trained_encoder
 from sclcs.experiments.figures import grid
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
@@ -38,7 +38,7 @@ def _cells(setup: Setup) -> list[Cell]:
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     for cell in track(cells, "trainings"):
-        run = trained_run(
+        run = trained_encoder(
             setup.cohort, cell["preset"], seed=cell["repeat"], epochs=setup.options.epochs
         )
         names = ("epoch", "perturbation", "loss")

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from sclcs.core.progress import track
-from sclcs.encoder.cache import trained_run
-from sclcs.encoder.run import EncoderRun
+from sclcs.encoder.cache import trained_encoder
+from sclcs.encoder.trained import TrainedEncoder
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.tables import Table, spread
@@ -29,8 +29,8 @@ def _cells(setup: Setup) -> list[Cell]:
     return [{"repeat": seed} for seed in setup.options.seeds()]
 
 
-def _run(setup: Setup, seed: int) -> EncoderRun:
-    return trained_run(setup.cohort, "paper", seed=seed, epochs=setup.options.epochs)
+def _run(setup: Setup, seed: int) -> TrainedEncoder:
+    return trained_encoder(setup.cohort, "paper", seed=seed, epochs=setup.options.epochs)
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:

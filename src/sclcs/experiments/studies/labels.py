@@ -26,8 +26,11 @@ def learners(methods: Sequence[str]) -> list[str]:
     """Return the methods whose classifier can learn one label or another."""
     from sclcs.selection import SELECTORS
 
-    known = {name: SELECTORS[name] for name in methods}
-    return [name for name, s in known.items() if s.needs_training and "dimensions" in s.parameters]
+    return [
+        name
+        for name in methods
+        if SELECTORS[name].network == "classifier" and SELECTORS[name].needs_training
+    ]
 
 
 def _cells(setup: Setup) -> list[Cell]:

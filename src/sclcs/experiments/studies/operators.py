@@ -104,5 +104,6 @@ OPERATORS = register(
         summarise=_summarise,
         tables=_tables,
         draw=_draw,
+        operators=lambda setup: operator_sets(setup)["mixture"],
     )
 )

@@ -27,12 +27,12 @@ from sclcs.report.style import BLUE, ORANGE, finish
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sclcs.experiments.approximation import Problem
+    from sclcs.experiments.approximation import FittingData
 
 __all__ = ["UNIVERSAL"]
 
-#: Design and read-out of the maps.
-DESIGNS = (("published", "logits"), ("sound", "affine"), ("sound", "logits"))
+#: Protocol and read-out of the maps.
+PROTOCOLS = (("published", "logits"), ("sound", "affine"), ("sound", "logits"))
 MOST_SUBJECTS = 150
 TOY_OPERATORS = 2
 NOTHING = 1e-12
@@ -47,8 +47,8 @@ def _operators(setup: Setup) -> list[str]:
 
 def _cells(setup: Setup) -> list[Cell]:
     return [
-        {"design": design, "readout": readout, "spi": spi, "repeat": setup.options.seed}
-        for design, readout in DESIGNS
+        {"protocol": protocol, "readout": readout, "spi": spi, "repeat": setup.options.seed}
+        for protocol, readout in PROTOCOLS
         for spi in _operators(setup)
     ]
 
@@ -71,12 +71,12 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     rows = chosen_samples(setup.cohort, setup.options.seed)
     for cell in track(cells, "fits"):
         matrices = store.matrices(cell["spi"], rows)
-        problem, sigma = make_problem(setup.cohort, rows, matrices, cell["design"], cell["repeat"])
-        found = fit(problem, cell["readout"], epochs=setup.options.epochs, seed=cell["repeat"])
-        known = references(problem)
+        data, sigma = fitting_data(setup.cohort, rows, matrices, cell["protocol"], cell["repeat"])
+        found = fit(data, cell["readout"], epochs=setup.options.epochs, seed=cell["repeat"])
+        known = references(data)
         result: Row = {
             "kind": "result",
-            "symmetric": problem.symmetric,
+            "symmetric": data.symmetric,
             "epochs": found.best_epoch,
             "train_start": found.start * sigma**2,
             "train_end": found.train * sigma**2,
@@ -101,19 +101,19 @@ def _gain(error: float, reference: float) -> float:
     return 1 - error / reference if reference > NOTHING else float("nan")
 
 
-def make_problem(
-    cohort: Cohort, rows: NDArray[np.int64], matrices: NDArray[Any], design: str, seed: int
-) -> tuple[Problem, float]:
-    """Return the fitting problem of one operator, and the unit of its targets."""
+def fitting_data(
+    cohort: Cohort, rows: NDArray[np.int64], matrices: NDArray[Any], protocol: str, seed: int
+) -> tuple[FittingData, float]:
+    """Return what is fitted for one operator, and the unit of its targets."""
     import torch
 
     from sclcs.encoder.inputs import standardised
-    from sclcs.experiments.approximation import Problem, split
+    from sclcs.experiments.approximation import FittingData, split
 
     signals = standardised(np.asarray(cohort.signals[rows], dtype=np.float32), "layernorm")
     ones = np.ones((*signals.shape[:2], 1), dtype=np.float32)
     table = cohort.samples.iloc[rows]
-    sound = design == "sound"
+    sound = protocol == "sound"
     groups = table["subject"] if sound else pd.Series(table.index.astype(str))
     parts = split(groups.to_numpy(dtype=object), seed)
     off = ~np.eye(signals.shape[1], dtype=bool)
@@ -127,7 +127,7 @@ def make_problem(
     targets = np.where(off, (values - mean) / (sigma or 1.0), 1.0).astype(np.float32)
     mask = torch.from_numpy(off if sound else np.ones_like(off))
     inputs = torch.from_numpy(np.concatenate([signals, ones], axis=2))
-    return Problem(inputs, torch.from_numpy(targets), mask, *parts, symmetric), sigma
+    return FittingData(inputs, torch.from_numpy(targets), mask, *parts, symmetric), sigma
 
 
 def _vanishes(values: NDArray[np.float64]) -> bool:
@@ -144,7 +144,7 @@ def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:
-    published = summary[summary["design"] == "published"]
+    published = summary[summary["protocol"] == "published"]
     names = ("train_start", "train_end", "test")
     rows = [
         [
@@ -164,7 +164,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 
 def _sound(summary: pd.DataFrame) -> Table:
-    sound = summary[summary["design"] == "sound"]
+    sound = summary[summary["protocol"] == "sound"]
     wide = {(row["spi"], row["readout"]): row for row in sound.to_dict(orient="records")}
     rows = []
     for spi in dict.fromkeys(sound["spi"]):
@@ -190,7 +190,7 @@ def _sound(summary: pd.DataFrame) -> Table:
         "skill, no softmax",
     ]
     caption = (
-        "Theorem 2, sound design: subjects split, diagonal left out, targets standardised. R² is "
+        "Theorem 2, sound protocol: subjects split, diagonal left out, targets standardised. R² is "
         "over a constant, skill over the mean matrix of the training subjects; only skill above "
         "0 shows that something about the sample is approximated."
     )
@@ -199,7 +199,7 @@ def _sound(summary: pd.DataFrame) -> Table:
 
 def _draw(outcome: Outcome) -> Figure:
     curves = outcome.measured[
-        (outcome.measured["kind"] == "curve") & (outcome.measured["design"] == "published")
+        (outcome.measured["kind"] == "curve") & (outcome.measured["protocol"] == "published")
     ]
     names = list(dict.fromkeys(curves["spi"]))
     columns = min(4, len(names))
@@ -217,7 +217,7 @@ def _draw(outcome: Outcome) -> Figure:
     for panel in flat[len(names) :]:
         panel.set_visible(False)
     flat[0].legend(frameon=False, fontsize=7)
-    figure.suptitle("Mean squared error by epoch, design as published", fontsize=9)
+    figure.suptitle("Mean squared error by epoch, as published", fontsize=9)
     return figure
 
 
@@ -231,5 +231,6 @@ UNIVERSAL = register(
         summarise=_summarise,
         tables=_tables,
         draw=_draw,
+        operators=_operators,
     )
 )

@@ -10,7 +10,7 @@ from sclcs.report.html.formats import plural
 from sclcs.report.html.html_report import HTMLReport
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.render import render_page
-from sclcs.report.html.section import SectionPlan, build_sections
+from sclcs.report.html.section import ReportSection, build_sections
 from sclcs.report.html.sections.compared import (
     NamedRun,
     answers_section,
@@ -18,15 +18,15 @@ from sclcs.report.html.sections.compared import (
     facts_section,
     rankings_section,
 )
-from sclcs.workflow.run.folder import RunFolder
+from sclcs.run_folder import RunFolder
 
 __all__ = ["compare_report"]
 
 _SECTIONS = (
-    SectionPlan("answers", "Answers", "The answers", answers_section),
-    SectionPlan("rankings", "Rankings", "Do the rankings agree?", rankings_section),
-    SectionPlan("core-sets", "Core-sets", "Which samples they share", cores_section),
-    SectionPlan("facts", "Settings", "What differs", facts_section),
+    ReportSection("answers", "Answers", "The answers", answers_section),
+    ReportSection("rankings", "Rankings", "Do the rankings agree?", rankings_section),
+    ReportSection("core-sets", "Core-sets", "Which samples they share", cores_section),
+    ReportSection("facts", "Settings", "What differs", facts_section),
 )
 
 
@@ -65,7 +65,7 @@ def _notices(runs: Sequence[NamedRun]) -> list[str]:
             "These runs are about different samples: what differs below may come from the cohort "
             "rather than from the settings."
         )
-    scores = {run.parts.config.score for run in runs}
+    scores = {run.parts.config.score or "the default" for run in runs}
     if len(scores) > 1:
         notices.append(
             f"These runs score operators differently ({', '.join(sorted(scores))}): compare ranks, "

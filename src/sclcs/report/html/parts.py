@@ -8,18 +8,17 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from sclcs.benchmark.fc_source import FCSource
 from sclcs.benchmark.ranking import Ranking
+from sclcs.benchmark.sources import FCSource
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, NotFoundError
-from sclcs.encoder.run import EncoderRun
+from sclcs.encoder.trained import TrainedEncoder
+from sclcs.run_folder import RunConfig, RunFolder
 from sclcs.spi.catalogue import catalogue
 from sclcs.spi.fc_store import FCStore
-from sclcs.workflow.run.config import RunConfig
-from sclcs.workflow.run.folder import RunFolder
 
-__all__ = ["RunParts", "operator_facts"]
+__all__ = ["RunParts", "catalogue_row"]
 
 OWN_STAGE = "report"
 Part = TypeVar("Part")
@@ -57,6 +56,10 @@ class RunParts:
         """What is recorded of the stages, by name."""
         found: Mapping[str, Mapping[str, Any]] = self.folder.state().get("stages", {})
         return found
+
+    def is_done(self, stage: str) -> bool:
+        """Say whether a stage was done, even if its inputs may have changed since."""
+        return self.stages.get(stage, {}).get("status") in {"done", "to be checked"}
 
     @property
     def work(self) -> Mapping[str, Mapping[str, Any]]:
@@ -101,14 +104,14 @@ class RunParts:
         return _optional(lambda: self.folder.core_matrices)
 
     @cached_property
-    def top_matrices(self) -> FCStore | None:
-        """The winners on the whole cohort."""
-        return _optional(lambda: self.folder.top_matrices)
+    def whole_matrices(self) -> FCStore | None:
+        """Operators on the whole cohort."""
+        return _optional(lambda: self.folder.whole_matrices)
 
     @cached_property
-    def encoder(self) -> EncoderRun | None:
+    def encoder(self) -> TrainedEncoder | None:
         """The training behind the core-set."""
-        return _optional(self.folder.encoder_run)
+        return _optional(self.folder.trained_encoder)
 
     @cached_property
     def cohort(self) -> Cohort | None:
@@ -120,8 +123,8 @@ class RunParts:
 
     @cached_property
     def everybody(self) -> Cohort | FCSource | None:
-        """Whatever knows the facts of all samples: the winners' matrices, or the cohort."""
-        return self.top_matrices or self.cohort
+        """Whatever knows the facts of all samples: matrices of everybody, or the cohort."""
+        return self.whole_matrices or self.cohort
 
     @cached_property
     def operator_status(self) -> pd.DataFrame | None:
@@ -153,7 +156,7 @@ def _optional(read: Callable[[], Part | None]) -> Part | None:
         return None
 
 
-def operator_facts(spi: str) -> Mapping[str, Any]:
+def catalogue_row(spi: str) -> Mapping[str, Any]:
     """Return what the catalogue says of an operator; blanks for one it does not know."""
     rows = _catalogue_rows()
     return rows.get(spi, {"description": "", "family": "", "directed": None, "reference": ""})

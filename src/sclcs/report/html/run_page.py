@@ -8,32 +8,32 @@ from sclcs.report.html.formats import plural
 from sclcs.report.html.html_report import HTMLReport
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.render import render_page
-from sclcs.report.html.section import SectionPlan, build_sections
+from sclcs.report.html.section import ReportSection, build_sections
 from sclcs.report.html.sections.agreement import agreement_section
 from sclcs.report.html.sections.answer import answer_section
 from sclcs.report.html.sections.composition import composition_section
 from sclcs.report.html.sections.connectivity import connectivity_section
+from sclcs.report.html.sections.costs import costs_section
 from sclcs.report.html.sections.losses import losses_section
-from sclcs.report.html.sections.operator_costs import costs_section
 from sclcs.report.html.sections.operators import operators_section
 from sclcs.report.html.sections.provenance import provenance_section
 from sclcs.report.html.sections.training import training_section
-from sclcs.workflow.run.folder import RunFolder
+from sclcs.run_folder import RunFolder
 
 __all__ = ["run_report"]
 
 _SECTIONS = (
-    SectionPlan("answer", "Answer", "The answer", answer_section),
-    SectionPlan("ranking", "Ranking", "Ranking of all operators", operators_section),
-    SectionPlan("agreement", "Agreement", "Core-set against whole cohort", agreement_section),
-    SectionPlan("core-set", "Core-set", "Who is in the core-set", composition_section),
-    SectionPlan("training", "Training", "The training behind the core-set", training_section),
-    SectionPlan(
+    ReportSection("answer", "Answer", "The answer", answer_section),
+    ReportSection("ranking", "Ranking", "Ranking of all operators", operators_section),
+    ReportSection("agreement", "Agreement", "Core-set against whole cohort", agreement_section),
+    ReportSection("core-set", "Core-set", "Who is in the core-set", composition_section),
+    ReportSection("training", "Training", "The training behind the core-set", training_section),
+    ReportSection(
         "connectivity", "Connectivity", "Mean connectivity of the winners", connectivity_section
     ),
-    SectionPlan("costs", "Costs", "What it cost", costs_section),
-    SectionPlan("losses", "Failures", "Failures and exclusions", losses_section),
-    SectionPlan("methods", "Methods", "Methods and provenance", provenance_section),
+    ReportSection("costs", "Costs", "What it cost", costs_section),
+    ReportSection("losses", "Failures", "Failures and exclusions", losses_section),
+    ReportSection("methods", "Methods", "Methods and provenance", provenance_section),
 )
 
 
@@ -76,16 +76,19 @@ def _notices(run: RunParts) -> list[str]:
     """Say which stages are missing, and which stopped with a problem."""
     home = run.folder
     made = [
-        ("the check of the cohort", home.check_file),
-        ("the plan", home.plan_file),
-        ("the core-set", home.core_file),
-        ("the operators on the core-set", home.core_store),
-        *((f"the ranking for {task}", home.ranking_file(task)) for task in run.tasks),
-        ("the winners on the whole cohort", home.top_store),
-        *((f"the confirmation for {task}", home.confirmed_file(task)) for task in run.tasks),
-        ("the summary of agreement and costs", home.confirmation_file),
+        ("the check of the cohort", home.check_file.exists()),
+        ("the plan", home.plan_file.exists()),
+        ("the core-set", home.core_file.exists()),
+        ("the operators on the core-set", run.is_done("compute-core")),
+        *((f"the ranking for {task}", home.ranking_file(task).exists()) for task in run.tasks),
+        ("the winners on the whole cohort", run.is_done("compute-top")),
+        *(
+            (f"the confirmation for {task}", home.confirmed_file(task).exists())
+            for task in run.tasks
+        ),
+        ("the summary of agreement and costs", home.confirmation_file.exists()),
     ]
-    missing = [words for words, path in made if not path.exists()]
+    missing = [words for words, there in made if not there]
     notices = []
     if missing:
         notices.append(

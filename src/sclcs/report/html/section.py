@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from sclcs.core.errors import SclcsError
 
-__all__ = ["Content", "Section", "SectionPlan", "build_sections"]
+__all__ = ["Content", "ReportSection", "Section", "build_sections"]
 
 Source = TypeVar("Source")
 
@@ -30,7 +30,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class SectionPlan(Generic[Source]):
+class ReportSection(Generic[Source]):
     """A section that a report may have.
 
     Parameters
@@ -58,7 +58,7 @@ class Section:
     Parameters
     ----------
     anchor, label, title : str
-        As planned.
+        As wanted.
     content : Content
     """
 
@@ -68,12 +68,12 @@ class Section:
     content: Content
 
 
-def build_sections(plans: Sequence[SectionPlan[Source]], source: Source) -> list[Section]:
+def build_sections(wanted: Sequence[ReportSection[Source]], source: Source) -> list[Section]:
     """Make every section that has something to say.
 
     Parameters
     ----------
-    plans : sequence of SectionPlan
+    wanted : sequence of ReportSection
     source
         What the sections are made from.
 
@@ -83,11 +83,11 @@ def build_sections(plans: Sequence[SectionPlan[Source]], source: Source) -> list
         A part that is damaged becomes a section that says so; the others are not lost.
     """
     sections = []
-    for plan in plans:
+    for section in wanted:
         try:
-            content = plan.build(source)
+            content = section.build(source)
         except (SclcsError, OSError) as error:  # damaged, or gone while it was read
             content = Content("unreadable.jinja", {"why": str(error)})
         if content is not None:
-            sections.append(Section(plan.anchor, plan.label, plan.title, content))
+            sections.append(Section(section.anchor, section.label, section.title, content))
     return sections

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
-from sclcs.report.html.parts import RunParts, operator_facts
+from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
-from sclcs.report.html.sections.run_costs import run_costs
+from sclcs.report.html.sections.costs import run_costs
 from sclcs.report.html.sections.sureness import Remark, judge
 from sclcs.report.html.sections.tracks import Scale, score_scale
 
@@ -99,7 +99,7 @@ def _facts(run: RunParts, task: str) -> dict[str, Any]:
 
 
 def _row(row: pd.Series, scale: Scale, core: Ranking | None) -> dict[str, Any]:
-    facts = operator_facts(str(row["spi"]))
+    facts = catalogue_row(str(row["spi"]))
     among: pd.DataFrame | None = None
     if core is not None:
         among = core.table[core.table["spi"] == row["spi"]]

@@ -12,11 +12,11 @@ import numpy as np
 from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
 from sclcs.report.html.formats import count, duration, percent
-from sclcs.report.html.parts import RunParts, operator_facts
+from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.agreement import CUTS, draw_ranks, shared_ranks
 from sclcs.report.html.sections.answer import task_answer
-from sclcs.report.html.sections.run_costs import run_costs
+from sclcs.report.html.sections.costs import run_costs
 from sclcs.report.html.sections.sureness import judge
 
 __all__ = [
@@ -132,7 +132,7 @@ def _table(rankings: Sequence[Ranking]) -> list[dict[str, Any]]:
         places = [float(column.get(spi, np.nan)) for column in ranks]
         known = [place for place in places if np.isfinite(place)]
         spread = max(known) - min(known) if len(known) > 1 else None
-        rows.append({"spi": spi, "places": places, "spread": spread, **operator_facts(spi)})
+        rows.append({"spi": spi, "places": places, "spread": spread, **catalogue_row(spi)})
     return sorted(rows, key=lambda row: (np.nanmean(row["places"]), row["spi"]))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sclcs.benchmark.balance import case_and_control
 from sclcs.core.progress import track
 from sclcs.report.html.matrix import matrix_data, strongest
-from sclcs.report.html.parts import RunParts, operator_facts
+from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.answer import task_answer
 from sclcs.spi.catalogue import catalogue
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 def connectivity_section(run: RunParts) -> Content | None:
     """Make the section; None before the winners were computed on the whole cohort."""
-    store = run.top_matrices
+    store = run.whole_matrices
     if store is None:
         return None
     winners = _winners(run, store)
@@ -65,7 +65,7 @@ def _winner(store: FCStore, spi: str, tasks: list[str]) -> dict[str, Any]:
     regions = list(store.regions)
     return {
         "spi": spi,
-        "facts": operator_facts(spi),
+        "facts": catalogue_row(spi),
         "tasks": tasks,
         "symmetric": symmetric,
         "mean": {

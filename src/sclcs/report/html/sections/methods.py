@@ -7,7 +7,7 @@ from typing import Any
 from sclcs.benchmark.ranking import Ranking
 from sclcs.report.html.citations import BOOTSTRAP, PAPER, PYSPI, full_citations
 from sclcs.report.html.formats import count, interval, number, percent, plural
-from sclcs.report.html.parts import RunParts, operator_facts
+from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.sections.answer import task_answer
 from sclcs.report.html.sections.tracks import score_of
 from sclcs.selection.registry import SELECTORS
@@ -140,7 +140,7 @@ def _winner(run: RunParts, task: str) -> tuple[str, str]:
     if found is None or found.lines.empty:
         return "", ""
     best: Any = found.lines.iloc[0]
-    facts = operator_facts(str(best["spi"]))
+    facts = catalogue_row(str(best["spi"]))
     where = "on the whole cohort" if found.everybody else "on the core-set (not yet confirmed)"
     ends = interval(best["low"], best["high"])
     source = facts["reference"].split(",")[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
-from sclcs.report.html.parts import RunParts, operator_facts
+from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.tracks import rank_scale, score_of, score_scale
 
@@ -69,7 +69,7 @@ def _plot(ranking: Ranking, lines: pd.DataFrame) -> dict[str, Any]:
 
 def _row(run: RunParts, row: pd.Series, confirmed: Ranking | None) -> dict[str, Any]:
     spi = str(row["spi"])
-    facts = operator_facts(spi)
+    facts = catalogue_row(spi)
     again = None
     if confirmed is not None:
         found = confirmed.table.loc[confirmed.table["spi"] == spi, "rank"]

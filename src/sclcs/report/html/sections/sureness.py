@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from sclcs.benchmark.criteria import CRITERIA
+from sclcs.benchmark.findings import ALPHA
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.ranks import DECIMALS
 from sclcs.report.html.formats import count, interval, number, percent
 from sclcs.report.html.parts import RunParts
-from sclcs.report.html.sections.tracks import score_of
 
 __all__ = ["Remark", "close_rivals", "judge"]
 
@@ -52,8 +54,8 @@ def judge(
     tuple of Remark and list of Remark
         The verdict in two or three words, and what it rests on.
     """
-    best, spi = lines.iloc[0], str(lines["spi"].iloc[0])
-    chance, lead, unchecked = _against_chance(basis, best), _lead(lines), _unchecked(run, task, spi)
+    spi = str(lines["spi"].iloc[0])
+    chance, lead, unchecked = _effect(basis), _lead(lines), _unchecked(run, task, spi)
     confirmed, truth = _confirmed(run, task, spi), _truth(run, task, spi)
     found = (chance, lead, confirmed, unchecked, truth, _certificate(run, task))
     remarks = [remark for remark in found if remark is not None]
@@ -63,16 +65,15 @@ def judge(
 
 
 def close_rivals(lines: pd.DataFrame) -> int | None:
-    """Count the operators whose interval reaches that of the best; None without intervals."""
-    low = float(lines["low"].iloc[0])
-    if not np.isfinite(low):
+    """Count the operators that the data cannot tell from the best; None without redraws."""
+    if not lines["best_p"].notna().any():
         return None
-    return int((lines["high"].iloc[1:] >= low).sum())
+    return int(lines["best_set"].sum()) - 1
 
 
 def _verdict(chance: Remark | None, lead: Remark, doubt: str) -> Remark:
     if chance is not None and chance.kind == "bad":
-        return Remark("bad", "No better than chance")
+        return Remark("bad", "No effect found")
     if lead.kind == "good":
         return Remark("caution", doubt) if doubt else Remark("good", "Clear winner")
     if lead.kind == "plain":
@@ -80,20 +81,13 @@ def _verdict(chance: Remark | None, lead: Remark, doubt: str) -> Remark:
     return Remark("caution", "Close call")
 
 
-def _against_chance(basis: Ranking, best: pd.Series) -> Remark | None:
-    score = score_of(basis)
-    if score.chance is None or not np.isfinite(best["low"]):
+def _effect(basis: Ranking) -> Remark | None:
+    """Say whether there is an effect at all: permutations decide, never intervals."""
+    effect = basis.findings.get("effect")
+    if effect is None:
         return None
-    if best["low"] > score.chance:
-        return Remark(
-            "good", f"Better than chance: the whole interval lies above {score.chance:g}."
-        )
-    return Remark(
-        "bad",
-        f"Even the best operator is not reliably better than chance: its interval "
-        f"({interval(best['low'], best['high'])}) does not lie above {score.chance:g}. The order "
-        "of operators then says little.",
-    )
+    good = effect["p"] is not None and effect["p"] < ALPHA
+    return Remark("good" if good else "bad", basis.answer[0])
 
 
 def _lead(lines: pd.DataFrame) -> Remark:
@@ -101,15 +95,12 @@ def _lead(lines: pd.DataFrame) -> Remark:
     if rivals is None:
         return Remark("plain", "There are no intervals (the run drew no subjects again).")
     if rivals == 0:
-        return Remark("good", "Ahead: no other operator's interval reaches that of the best.")
-    who = (
-        "the interval of 1 other operator overlaps"
-        if rivals == 1
-        else f"the intervals of {count(rivals)} other operators overlap"
-    )
+        return Remark("good", "Ahead: no other of these operators could be the best.")
+    who = "1 other operator" if rivals == 1 else f"{count(rivals)} other operators"
     return Remark(
         "caution",
-        f"Close: {who} that of the best, so other subjects could put another one first.",
+        f"Close: the data cannot tell {who} from the best, so other subjects could put another "
+        "one first.",
     )
 
 
@@ -182,11 +173,26 @@ def _certificate(run: RunParts, task: str) -> Remark | None:
     ends = found[name]
     return Remark(
         "plain",
-        f"Certificate: the core-set is expected to order operators it never saw with nDCG@"
-        f"{name.removeprefix('ndcg@')} {number(ends['expected'])} "
-        f"({percent(found['confidence'])} interval {interval(ends['low'], ends['high'])}; 1 is the "
-        "order of everybody).",
+        f"Certificate: the core-set is expected to order operators it never saw"
+        f"{_certified_score(found)} with nDCG@{name.removeprefix('ndcg@')} "
+        f"{number(ends['expected'])} ({percent(found['confidence'])} interval "
+        f"{interval(ends['low'], ends['high'])}; 1 is the order of everybody)."
+        f"{_searched_score(run, found)}",
     )
+
+
+def _certified_score(certificate: Mapping[str, Any]) -> str:
+    score = CRITERIA.get(str(certificate.get("score")))
+    return "" if score is None else f" by {score.label}"
+
+
+def _searched_score(run: RunParts, certificate: Mapping[str, Any]) -> str:
+    """Say what the search followed, if it was not the score that is certified."""
+    searched = "" if run.core is None else run.core.parameters.get("score_searched", "")
+    if not searched or searched == certificate.get("score"):
+        return ""
+    words = CRITERIA[searched].label if searched in CRITERIA else searched
+    return f" The search for it followed {words}, which swaps can update."
 
 
 def _place(ranking: Ranking, spi: str) -> int | None:

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from sclcs.benchmark.criteria import Criterion, find_criterion
 from sclcs.benchmark.ranking import Ranking
-from sclcs.benchmark.scores import SCORES, Score
+from sclcs.benchmark.targets import Target
 from sclcs.report.html.formats import interval, number, rank
 from sclcs.report.html.svg import Axis, Drawing, axis_over, draw_ruler
 
-__all__ = ["Scale", "rank_scale", "score_of", "score_scale"]
+__all__ = ["Scale", "chance_of", "rank_scale", "score_of", "score_scale"]
 
 HEIGHT = 22
 
@@ -70,17 +71,23 @@ class Scale:
         return draw_ruler(self.axis)
 
 
-def score_of(ranking: Ranking) -> Score:
+def score_of(ranking: Ranking) -> Criterion:
     """Return the score that a ranking was made with."""
-    return SCORES[ranking.score]
+    return find_criterion(ranking.score)
+
+
+def chance_of(ranking: Ranking) -> float | None:
+    """Return the score of an operator without any information; None if it has none."""
+    kind = ranking.provenance.get("question", {}).get("kind", "classes")
+    return score_of(ranking).chance_for(Target(ranking.task, kind))
 
 
 def score_scale(ranking: Ranking, lines: pd.DataFrame) -> Scale:
     """Return a scale for the scores of some lines; chance is always on it."""
-    score = score_of(ranking)
+    score, chance = score_of(ranking), chance_of(ranking)
     values = lines[["score", "low", "high"]].to_numpy(dtype=float).ravel()
-    include = [] if score.chance is None else [score.chance]
-    return Scale(axis_over(values.tolist(), include=include), "score", score.label, score.chance)
+    include = [] if chance is None else [chance]
+    return Scale(axis_over(values.tolist(), include=include), "score", score.label, chance)
 
 
 def rank_scale(lines: pd.DataFrame) -> Scale:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.core.errors import SclcsError
-from sclcs.encoder.run import EncoderRun
+from sclcs.encoder.trained import TrainedEncoder
 from sclcs.report.html.formats import short
 from sclcs.report.html.matrix import matrix_data
 from sclcs.report.html.parts import RunParts
@@ -69,7 +69,7 @@ def _histogram(scores: Floats, kept: NDArray[np.bool_]) -> dict[str, Any]:
     return {"picture": drawing.markup(), "ruler": draw_ruler(axis), "beyond": beyond}
 
 
-def _curves(training: EncoderRun) -> list[dict[str, Any]]:
+def _curves(training: TrainedEncoder) -> list[dict[str, Any]]:
     epochs = training.history["epoch"].to_numpy(dtype=float)
     found = []
     for name, title in (("loss", "Contrastive loss"), ("perturbation", "Mean perturbation")):
@@ -95,7 +95,7 @@ def _curves(training: EncoderRun) -> list[dict[str, Any]]:
     return found
 
 
-def _maps(run: RunParts, training: EncoderRun) -> tuple[list[dict[str, Any]], str]:
+def _maps(run: RunParts, training: TrainedEncoder) -> tuple[list[dict[str, Any]], str]:
     """Return the maps of the steadiest and the least steady sample, or why there are none."""
     if not training.snapshots:
         return [], "The run kept no weights, so attention maps cannot be drawn."

@@ -1,4 +1,4 @@
-"""Running an experiment: measure what is missing, then write tables, figure and record."""
+"""Making an experiment: measure what is missing, then write tables, figure and record."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 import sclcs.experiments.studies  # noqa: F401 (registers all experiments)
+from sclcs.benchmark import find_criterion
+from sclcs.benchmark.versions import RANKING_VERSION
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.files import write_json, write_text
-from sclcs.core.progress import task
+from sclcs.core.identity import Identity
+from sclcs.core.progress import progress
 from sclcs.core.provenance import plain, versions
+from sclcs.encoder.identity import VERSIONS as TRAINING_VERSIONS
 from sclcs.experiments.cells import CellBook
 from sclcs.experiments.options import WHICH_CELLS, Options
 from sclcs.experiments.readme import readme
 from sclcs.experiments.registry import EXPERIMENTS, Experiment, Outcome, find_experiment
+from sclcs.experiments.scorer import SCORES
 from sclcs.experiments.setup import Setup
+from sclcs.selection import SELECTORS
+from sclcs.spi.sets import resolve
+from sclcs.spi.versions import operator_version
 
 __all__ = ["run_all", "run_experiment"]
 
@@ -73,8 +82,7 @@ def run_experiment(
     setup = Setup(whole, Path(fc) if fc else folder / "fc", chosen)
     setup.require_tasks()
     started = time.perf_counter()
-    identity = {"experiment": name, "cohort_fingerprint": whole.fingerprint}
-    book = CellBook(folder / "cells.jsonl", identity | chosen.identity())
+    book = CellBook(folder / "cells.jsonl", _identity(experiment, setup), _cell_versions)
     cells = experiment.cells(setup)
     _measure(experiment, setup, cells, book)
     measured = book.table(cells)
@@ -112,11 +120,42 @@ def run_all(
     }
 
 
+def _identity(experiment: Experiment, setup: Setup) -> Identity:
+    """Return what decides the value of every cell."""
+    parameters = setup.options.deciding()
+    operators = resolve(list(experiment.operators(setup)))
+    return Identity(
+        "experiment",
+        inputs={"cohort": setup.cohort.fingerprint},
+        parameters={"experiment": experiment.name, **parameters},
+        versions={
+            "experiment": experiment.version,
+            "ranking": RANKING_VERSION,
+            "scores": {name: find_criterion(name).version for name in SCORES},
+            "operators": {name: operator_version(name) for name in operators},
+        },
+        seeds={"seed": setup.options.seed},
+    )
+
+
+def _cell_versions(cell: Mapping[str, Any]) -> dict[str, int]:
+    """Return the versions of what a cell uses by itself: a method, a training."""
+    found = {}
+    if "method" in cell and cell["method"] in SELECTORS:
+        selector = SELECTORS[cell["method"]]
+        found["method"] = selector.version
+        if selector.network:
+            found[selector.network] = TRAINING_VERSIONS[selector.network]
+    if "preset" in cell:
+        found["encoder"] = TRAINING_VERSIONS["encoder"]
+    return found
+
+
 def _measure(experiment: Experiment, setup: Setup, cells: list[Any], book: CellBook) -> None:
     missing = [cell for cell in cells if cell not in book]
     if not missing:
         return
-    with task(f"experiment {experiment.name}", len(missing)) as ticker:
+    with progress(f"experiment {experiment.name}", len(missing)) as ticker:
         before = time.process_time()
         for cell, rows in experiment.measure(setup, missing):
             now = time.process_time()
@@ -137,7 +176,8 @@ def _facts(experiment: Experiment, setup: Setup, cells: int, command: str | None
             "regions": cohort.n_regions,
             "timepoints": cohort.n_timepoints,
         },
-        "options": setup.options.identity()
+        "options": setup.options.deciding()
+        | {"seed": setup.options.seed}
         | {name: getattr(setup.options, name) for name in WHICH_CELLS if name != "jobs"},
         "cells": cells,
         "versions": _versions(),

@@ -1,0 +1,291 @@
+"""The folder of a two-stage run: which file is what, and how to read it.
+
+::
+
+    RUN/
+        config.yaml         what was asked; `sclcs run --config RUN/config.yaml --out OTHER`
+        run.log             what happened, for a person
+        state.json          the stages: done or not, how long, checksums of what they wrote
+        check.json          what is in the cohort, its problems, what was left out
+        plan.json           predicted costs
+        core.csv, .json     the core-set
+        encoder/            the training behind it (methods that train the encoder)
+        fc.zarr             operators on the whole cohort: those that guided the choice, the best
+                            ones, and every other one with full_benchmark
+        fc-core.zarr        every operator on the core-set
+        ranking.csv, .json  their ranking for the first task; ranking-TASK.csv for further ones
+        confirmed.csv, .json   the best ones' ranking on the whole cohort; confirmed-TASK.csv
+        truth.csv, .json    with full_benchmark: the ranking of every operator on everybody
+        confirmation.json   how well the two rankings agree, what it cost and saved
+        exports/            the best operators' matrices in other formats, if asked for
+        report.html         all of it for a person
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from sclcs.benchmark.ranking import Ranking
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError, WriteError
+from sclcs.core.files import ReadOnce, explain_write_errors, write_json, write_text
+from sclcs.core.provenance import plain, sidecar_path
+from sclcs.run_folder.config import RunConfig, config_text, make_config, read_config
+from sclcs.spi.fc_store import FCStore
+
+if TYPE_CHECKING:
+    from sclcs.encoder.trained import TrainedEncoder
+
+__all__ = ["RunFolder"]
+
+
+class RunFolder:
+    """A folder of a run, finished or not.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder. Nothing is read until it is asked for, and then once, as long as the file
+        stays as it is; what is returned is shared and must not be changed.
+
+    Attributes
+    ----------
+    config_file, log_file, state_file : Path
+        What was asked, what happened, the stages and what they wrote.
+    check_file, plan_file, core_file : Path
+        What is in the cohort, predicted costs, the core-set.
+    encoder_folder : Path
+        The training behind the core-set.
+    whole_store, core_store : Path
+        Operators on the whole cohort, and every operator on the core-set.
+    confirmation_file, report_file : Path
+        Agreement and costs, and the report.
+    export_folder : Path
+        The best operators' matrices in other formats.
+
+    Examples
+    --------
+    ``RunFolder("RUN").ranking("diagnosis").table.head()``
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = home = Path(path)
+        self.config_file = home / "config.yaml"
+        self.log_file = home / "run.log"
+        self.state_file = home / "state.json"
+        self.check_file = home / "check.json"
+        self.plan_file = home / "plan.json"
+        self.core_file = home / "core.csv"
+        self.encoder_folder = home / "encoder"
+        self.whole_store = home / "fc.zarr"
+        self.core_store = home / "fc-core.zarr"
+        self.confirmation_file = home / "confirmation.json"
+        self.export_folder = home / "exports"
+        self.report_file = home / "report.html"
+        self._core_sets: ReadOnce[CoreSet] = ReadOnce(CoreSet.open)
+        self._rankings: ReadOnce[Ranking] = ReadOnce(Ranking.open)
+        self._facts: ReadOnce[dict[str, Any]] = ReadOnce(self._json)
+        # A folder is as old as the file that says what it is.
+        self._stores: ReadOnce[FCStore] = ReadOnce(lambda file: FCStore.open(file.parent))
+        self._cohorts: ReadOnce[Cohort] = ReadOnce(lambda file: Cohort.open(file.parent))
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> RunFolder:
+        """Make the folder, or return the one of an earlier run; anything else is refused."""
+        folder = cls(path)
+        if folder.state_file.exists():
+            return folder
+        if folder.path.exists() and not folder.path.is_dir():
+            raise WriteError(
+                f"Expected a folder for the run at {path}, but a file is there; choose another."
+            )
+        with explain_write_errors(folder.path):
+            if folder.path.is_dir() and any(folder.path.iterdir()):
+                raise InputError(
+                    f"{path} holds files, but no run (there is no {folder.state_file.name}); "
+                    "choose a new folder, or that of an earlier run."
+                )
+            folder.path.mkdir(parents=True, exist_ok=True)
+            write_json(folder.state_file, {"stages": {}})
+        return folder
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> RunFolder:
+        """Return the folder of a run; an error says so if it is none."""
+        folder = cls(path)
+        if not folder.state_file.exists() or not folder.config_file.exists():
+            raise NotFoundError(
+                f"Expected the folder of a run at {path} (with {folder.config_file.name} and "
+                f"{folder.state_file.name}); `sclcs run` makes one."
+            )
+        return folder
+
+    def ranking_file(self, task: str | None = None) -> Path:
+        """Return the ranking on the core-set; of the first task by default."""
+        return self._task_file("ranking", task)
+
+    def confirmed_file(self, task: str | None = None) -> Path:
+        """Return the ranking of the best operators on the whole cohort."""
+        return self._task_file("confirmed", task)
+
+    def truth_file(self, task: str | None = None) -> Path:
+        """Return the ranking of every operator on the whole cohort."""
+        return self._task_file("truth", task)
+
+    def _task_file(self, kind: str, task: str | None) -> Path:
+        if task is None or task == self.tasks[0]:
+            return self.path / f"{kind}.csv"
+        if task not in self.tasks:
+            raise InputError(f"The run has the tasks {', '.join(self.tasks)}, not {task!r}.")
+        return self.path / f"{kind}-{quote(task, safe=' ')}.csv"
+
+    @cached_property
+    def _config(self) -> RunConfig:
+        return make_config(read_config(self.config_file), str(self.config_file))
+
+    def config(self) -> RunConfig:
+        """Return what was asked; paths are absolute."""
+        return self._config
+
+    def write_config(self, config: RunConfig) -> None:
+        """Write what is asked."""
+        write_text(self.config_file, config_text(config, self.path))
+        self.__dict__.pop("_config", None)
+
+    @property
+    def tasks(self) -> list[str]:
+        """What operators are ranked for."""
+        return self._config.tasks
+
+    def state(self) -> dict[str, Any]:
+        """Return the stages by name: status, started, finished, wall and CPU seconds."""
+        return self._json(self.state_file)
+
+    def check(self) -> dict[str, Any]:
+        """Return what the check found.
+
+        Returns
+        -------
+        dict
+            ``cohort`` (see :func:`~sclcs.cohort.describe.describe_cohort`), ``problems`` and
+            ``excluded`` (lists of kind, where, detail), ``samples`` and ``fingerprint`` of what
+            is used, ``tasks`` (by name: samples, subjects, classes, unlabelled).
+        """
+        return self._facts(self.check_file)
+
+    def plan(self) -> dict[str, Any]:
+        """Return the predicted costs."""
+        return self._facts(self.plan_file)
+
+    def confirmation(self) -> dict[str, Any]:
+        """Return how well the core-set did, and what it cost.
+
+        Returns
+        -------
+        dict
+            ``tasks``, by name: ``winners`` (best by the core-set, in its order), ``best``
+            (``core``, ``confirmed``), ``same_best``, ``inside_interval`` (whether the winner's
+            score on everybody lies in its interval from the core-set), ``agreement`` (see
+            :func:`~sclcs.benchmark.consistency`, of the winners' two orders), ``truth`` (the
+            same of all operators with ``full_benchmark``, else null).
+            ``costs``, in CPU seconds: ``select`` (training included), ``panel``, ``core``,
+            ``top``, ``two_stage`` (their sum), ``everything`` (every operator on everybody, from
+            the time per sample on the core-set), ``everything_measured`` (null without
+            ``full_benchmark``), ``saved`` (share); and ``samples``, ``core_samples``,
+            ``operators``.
+        """
+        return self._facts(self.confirmation_file)
+
+    def given_cohort(self, path: str | os.PathLike[str] | None = None) -> Cohort:
+        """Open the cohort of the configuration (or another one), with all its samples."""
+        place = self.config().cohort if path is None else path
+        if place is None:
+            raise InputError("Expected a cohort: `sclcs run COHORT ...`, or the key cohort.")
+        return self._cohorts(Path(place) / "zarr.json")
+
+    def cohort(self) -> Cohort:
+        """Return the cohort, without the samples that the check left out."""
+        facts = self.check()
+        return self.given_cohort() if not facts["excluded"] else self._usable(facts)
+
+    def _usable(self, facts: dict[str, Any]) -> Cohort:
+        cohort = self.given_cohort()
+        excluded = {row["where"] for row in facts["excluded"]}
+        usable = cohort.take([name for name in cohort.sample_ids if name not in excluded])
+        usable.fingerprint = str(facts["fingerprint"])  # the check has hashed the signals already
+        return usable
+
+    def core_set(self) -> CoreSet:
+        """Read the core-set."""
+        return self._core_sets(self.core_file)
+
+    def ranking(self, task: str | None = None) -> Ranking:
+        """Read the ranking on the core-set."""
+        return self._rankings(self.ranking_file(task))
+
+    def confirmed(self, task: str | None = None) -> Ranking:
+        """Read the ranking of the best operators on the whole cohort."""
+        return self._rankings(self.confirmed_file(task))
+
+    def truth(self, task: str | None = None) -> Ranking | None:
+        """Read the ranking of every operator on the whole cohort; None if it was not made."""
+        path = self.truth_file(task)
+        return self._rankings(path) if path.exists() else None
+
+    @property
+    def core_matrices(self) -> FCStore:
+        """Every operator on the core-set."""
+        return self.open_store(self.core_store)
+
+    @property
+    def whole_matrices(self) -> FCStore:
+        """Operators on the whole cohort."""
+        return self.open_store(self.whole_store)
+
+    def open_store(self, path: Path) -> FCStore:
+        """Open one of the stores, once."""
+        return self._stores(path / "zarr.json")
+
+    def write_table(self, result: CoreSet | Ranking, path: Path) -> None:
+        """Save a table with its sidecar in place of the one of an earlier run."""
+        path.unlink(missing_ok=True)
+        sidecar_path(path).unlink(missing_ok=True)
+        result.save(path)
+        self._core_sets.forget(path)
+        self._rankings.forget(path)
+
+    def write_facts(self, facts: Mapping[str, Any], path: Path) -> None:
+        """Write what a stage found as JSON."""
+        write_json(path, plain(facts))
+        self._facts.forget(path)
+
+    def trained_encoder(self) -> TrainedEncoder | None:
+        """Read the training behind the core-set; None if the method trains no encoder."""
+        if not self.encoder_folder.exists():
+            return None
+        from sclcs.encoder.trained import TrainedEncoder
+
+        return TrainedEncoder.open(self.encoder_folder)
+
+    def _json(self, path: Path) -> dict[str, Any]:
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError as error:
+            raise NotFoundError(
+                f"{path} is not there yet; finish the run with "
+                f"`sclcs run --config {self.config_file}`."
+            ) from error
+        except ValueError as error:
+            raise UnreadableFileError(
+                f"{path} cannot be read ({error}); run the same command again."
+            ) from error

@@ -1,0 +1,120 @@
+"""What is known about the stages of a run: done or not, from what, how long, which files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sclcs.core.errors import UnreadableFileError
+from sclcs.core.files import write_json
+from sclcs.core.identity import path_digest
+from sclcs.spi.fc_status import files_digest
+from sclcs.spi.fc_store import FCStore
+
+__all__ = ["Matrices", "RunState"]
+
+FORMAT = 2  # 1: a store per stage; digests made in another way, so that all is done again
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Operators in a store: what a stage makes in a folder that it shares with others.
+
+    Parameters
+    ----------
+    store : Path
+    operators : tuple of str
+    open : callable
+        Opens the store.
+    """
+
+    store: Path
+    operators: tuple[str, ...]
+    open: Callable[[Path], FCStore] = FCStore.open
+
+    def digest(self) -> str | None:
+        """Return what is there, without reading the matrices; None if it is not complete."""
+        try:
+            return files_digest(self.open(self.store), self.operators)
+        except (UnreadableFileError, OSError):
+            return None
+
+
+class RunState:
+    """The records of the stages, kept in ``state.json``.
+
+    Parameters
+    ----------
+    file : Path
+        Read now if it is there; one that cannot be read is taken for empty, so that all is
+        done again.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._records: dict[str, dict[str, Any]] = {}
+        try:
+            stages = json.loads(file.read_text(encoding="utf-8"))["stages"]
+            self._records = {str(name): dict(record) for name, record in stages.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            self._records = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The stages that have a record."""
+        return list(self._records)
+
+    def record(self, name: str) -> dict[str, Any]:
+        """Return the record of a stage; empty if it never started."""
+        return dict(self._records.get(name, {}))
+
+    def write(self, name: str, record: Mapping[str, Any]) -> None:
+        """Replace the record of a stage."""
+        self._records[name] = dict(record)
+        self._save()
+
+    def forget(self, name: str) -> None:
+        """Remove the record of a stage."""
+        self._records.pop(name, None)
+        self._save()
+
+    def doubt(self, names: Iterable[str]) -> None:
+        """Mark stages whose inputs may be about to change; their outputs may be outdated."""
+        for name in names:
+            if self._records.get(name, {}).get("status") == "done":
+                self._records[name]["status"] = "to be checked"
+        self._save()
+
+    def is_current(self, name: str, key: str, matrices: Iterable[Matrices] = ()) -> bool:
+        """Say whether a stage was done from these inputs and its outputs are as it left them."""
+        record = self._records.get(name, {})
+        if record.get("status") not in {"done", "to be checked"} or record.get("key") != key:
+            return False
+        outputs: dict[str, str] = record.get("outputs", {})
+        if any(path_digest(self.inside(place)) != kept for place, kept in outputs.items()):
+            return False
+        return bool(record.get("matrices", {}) == self.matrices_digests(matrices))
+
+    def matrices_digests(self, matrices: Iterable[Matrices]) -> dict[str, str | None]:
+        """Return what is in stores, by place."""
+        return {self.place(item.store): item.digest() for item in matrices}
+
+    def place(self, path: Path) -> str:
+        """Return how an output is named: by its path inside the folder of the run."""
+        return path.relative_to(self._file.parent).as_posix()
+
+    def inside(self, place: str) -> Path:
+        """Return the path of an output; never one outside the folder of the run."""
+        home = self._file.parent
+        path = home / place
+        if not path.resolve().is_relative_to(home.resolve()):
+            raise UnreadableFileError(
+                f"{self._file} names {place}, which is outside the run; remove {self._file.name}."
+            )
+        return path
+
+    def _save(self) -> None:
+        write_json(self._file, {"format": FORMAT, "stages": self._records})

@@ -1,0 +1,20 @@
+"""Runs: from a cohort to the best operators and a report, in stages that are done once.
+
+The room is called ``runs``, not ``run``: ``sclcs.run`` is the function that users call, and a
+package of that name would take its place as soon as anything inside it is imported.
+"""
+
+from sclcs.runs.plan import CostPlan, predict_costs
+from sclcs.runs.result import RunResult
+from sclcs.runs.stages import Stage, StoppedInStageError
+from sclcs.runs.two_stage import carry_out, run
+
+__all__ = [
+    "CostPlan",
+    "RunResult",
+    "Stage",
+    "StoppedInStageError",
+    "carry_out",
+    "predict_costs",
+    "run",
+]

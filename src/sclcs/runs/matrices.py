@@ -1,0 +1,148 @@
+"""The matrices of a run: computed once, copied where another store of the run has them."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sclcs.compute import fill_store, open_computation
+from sclcs.core.errors import UnreadableFileError
+from sclcs.core.files import explain_write_errors
+from sclcs.runs.order import RunOrder
+from sclcs.runs.stages import WORKERS
+from sclcs.spi.fc_store import FCStore
+from sclcs.spi.fc_writer import forget_operators, outdated_operators
+
+__all__ = ["compute_matrices", "remove_folder", "remove_trash", "seconds_of", "spent_on"]
+
+TRASH = ".trash-"
+
+
+def compute_matrices(
+    order: RunOrder,
+    path: Path,
+    operators: Sequence[str],
+    sample_ids: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Compute operators into a store of the run; what is good there is kept.
+
+    Parameters
+    ----------
+    order : RunOrder
+    path : Path
+        The store. If it belongs to another cohort or core-set it is replaced (samples that
+        both core-sets have are copied); operators of another version or seed are taken out.
+    operators : sequence of str
+    sample_ids : sequence of str, optional
+        Only these samples; all by default.
+
+    Returns
+    -------
+    dict
+        Facts for the record of the stage.
+    """
+    cohort, who = order.cohort, order.config.executor
+    store = _continued(order, path, sample_ids)
+    if store is None:
+        _put_aside(order, path)
+    computation = open_computation(
+        cohort,
+        path if store is None else store,
+        list(operators),
+        coreset=sample_ids,
+        seed=order.config.seed,
+    )
+    forget_operators(
+        computation.store,
+        outdated_operators(computation.store.layout.stamps(), computation.stamps),
+    )
+    report = fill_store(computation, who, known=_others(order, path))
+    remove_folder(_aside(path))
+    elsewhere = who.kind.elsewhere or who.processes > 1
+    return {
+        "matrices": report.matrices,
+        "kernel_seconds": report.kernel_seconds,
+        WORKERS: report.kernel_seconds if elsewhere else 0.0,
+    }
+
+
+def _continued(order: RunOrder, path: Path, sample_ids: Sequence[str] | None) -> FCStore | None:
+    """Return the store if it is of these samples; None if a new one has to be made."""
+    if not path.exists():
+        return None
+    try:
+        store = order.folder.open_store(path)
+        _ = store.layout.stamps()
+    except (UnreadableFileError, OSError):
+        return None
+    cohort = order.cohort
+    kept = set(cohort.sample_ids if sample_ids is None else sample_ids)
+    wanted = [name for name in cohort.sample_ids if name in kept]
+    same = store.fingerprint == cohort.fingerprint and store.sample_ids == wanted
+    return store if same else None
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".previous-{path.name}")
+
+
+def _put_aside(order: RunOrder, path: Path) -> None:
+    """Make room for a new store; what another core-set shares with it can be copied."""
+    try:
+        useful = order.folder.open_store(path).fingerprint == order.cohort.fingerprint
+    except (UnreadableFileError, OSError):
+        useful = False
+    if useful and not _aside(path).exists():
+        path.rename(_aside(path))
+    else:
+        remove_folder(path)
+
+
+def _others(order: RunOrder, path: Path) -> list[FCStore]:
+    """Return the other stores of the folder; those of the first version serve too."""
+    found = []
+    for other in [_aside(path), *sorted(order.folder.path.glob("fc*.zarr"))]:
+        if other != path and other.exists():
+            try:
+                found.append(order.folder.open_store(other))
+            except (UnreadableFileError, OSError):
+                continue
+    return found
+
+
+def seconds_of(store: FCStore, operators: Iterable[str]) -> float:
+    """Return the CPU time that the matrices of operators took, wherever it was spent."""
+    return float(store.status()["seconds"].reindex(list(operators)).fillna(0.0).sum())
+
+
+def spent_on(store: FCStore, operators: Iterable[str]) -> float:
+    """Return the CPU time that was spent for this store, without what was copied into it."""
+    table = store.status()
+    spent = table["seconds"] - table["copied_seconds"]
+    return float(spent.reindex(list(operators)).fillna(0.0).sum())
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder: at once as far as others can see, even if this process is killed."""
+    if not path.exists():
+        return
+    with explain_write_errors(path):
+        trash = path.with_name(f"{TRASH}{uuid.uuid4().hex[:8]}")
+        path.rename(trash)
+        if trash.is_dir():
+            shutil.rmtree(trash)
+        else:
+            trash.unlink()
+
+
+def remove_trash(home: Path) -> None:
+    """Remove what processes left that were killed while they removed or wrote something."""
+    for pattern in (f"{TRASH}*", ".*.partial"):
+        for path in home.glob(pattern):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)

@@ -1,0 +1,202 @@
+"""A run's order: the configuration checked against the cohort, before any long work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import pandas as pd
+
+from sclcs.benchmark import Criterion, Question, find_criterion, find_target, make_question
+from sclcs.benchmark.versions import RANKING_VERSION
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.core.errors import InputError, MissingDependencyError
+from sclcs.core.identity import Identity
+from sclcs.core.settings import Settings
+from sclcs.run_folder import RunConfig, RunFolder
+from sclcs.selection import Selector, core_size, find_selector
+from sclcs.selection.guided.panel import panel_operators
+from sclcs.spi.fc_store import FCStore
+from sclcs.spi.sets import resolve
+from sclcs.spi.versions import operator_stamp
+
+__all__ = ["RunOrder"]
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """What a run has to do, with everything looked up.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Where it is done; it need not exist yet.
+    config : RunConfig
+        What was asked.
+    given : Cohort
+        The cohort as given.
+    """
+
+    folder: RunFolder
+    config: RunConfig
+    given: Cohort
+
+    @property
+    def cohort(self) -> Cohort:
+        """The cohort without the samples that the check left out."""
+        return self.folder.cohort()
+
+    @cached_property
+    def operators(self) -> list[str]:
+        """The operators to compare."""
+        return resolve(self.config.spis)
+
+    @cached_property
+    def selector(self) -> Selector:
+        """The method that chooses the core-set."""
+        return find_selector(self.config.method)
+
+    @cached_property
+    def parameters(self) -> Settings:
+        """All parameters of the method, those it shares with the run filled in."""
+        given = dict(self.config.parameters)
+        if self.selector.guided:
+            given.setdefault("task", list(self.config.tasks))
+            given.setdefault("score", self._common_score)
+        if self.config.target_ndcg is not None:
+            given["target_ndcg"] = self.config.target_ndcg
+        return self.selector.complete(given)
+
+    def criterion(self, task: str) -> Criterion:
+        """Return how operators are scored for a task: as asked, or by the task's own default.
+
+        A run may ask for several tasks; a score that cannot score one of them leaves it to its
+        default, as long as it can score another.
+        """
+        target = find_target(self.given.samples, task, self.config.treat_as)
+        asked = self.config.score
+        if asked is not None and target.kind not in find_criterion(asked).kinds and self._scored:
+            asked = None
+        return find_criterion(asked, target)
+
+    @cached_property
+    def _scored(self) -> bool:
+        """Whether the score that was asked for can score any of the tasks."""
+        kinds = find_criterion(self.config.score or "share").kinds
+        targets = (
+            find_target(self.given.samples, t, self.config.treat_as) for t in self.config.tasks
+        )
+        return any(target.kind in kinds for target in targets)
+
+    @property
+    def _common_score(self) -> str | None:
+        """The score of all tasks; None if every task has its own."""
+        names = {self.criterion(task).name for task in self.config.tasks}
+        return names.pop() if len(names) == 1 else None
+
+    @property
+    def question_options(self) -> dict[str, Any]:
+        """What every question is asked with."""
+        names = ("treat_as", "covariates", "within", "drop_missing")
+        return {name: getattr(self.config, name) for name in names}
+
+    def question(self, samples: pd.DataFrame, task: str, core: CoreSet | None = None) -> Question:
+        """Return the question of a task about some samples, or those of a core-set among them."""
+        return make_question(
+            samples, task, core, n_timepoints=self.given.n_timepoints, **self.question_options
+        )
+
+    @cached_property
+    def panel(self) -> list[str]:
+        """The operators that guide the choice; none if nothing does."""
+        return panel_operators(self.parameters.to_dict()["panel"]) if self.selector.guided else []
+
+    @property
+    def computes_panel(self) -> bool:
+        """Whether the run computes the panel; else the user gave its matrices, or none guides."""
+        return bool(self.panel) and self.parameters.to_dict()["fc"] is None
+
+    @property
+    def processes(self) -> int:
+        """How many processes (or threads) may be used here."""
+        return self.config.executor.processes
+
+    def matrices_identity(self, operators: list[str], samples: list[str] | None) -> Identity:
+        """Return what the matrices of operators depend on; all samples by default."""
+        stamps = {name: operator_stamp(name, self.config.seed) for name in operators}
+        return Identity(
+            "matrices",
+            inputs={"cohort": self.folder.check()["fingerprint"], "samples": samples},
+            versions={name: stamp.version for name, stamp in stamps.items()},
+            seeds={name: stamp.seed for name, stamp in stamps.items()},
+        )
+
+    def ranking_identity(self, matrices: Identity, **inputs: object) -> Identity:
+        """Return what a ranking of matrices depends on."""
+        config = self.config
+        criteria = {task: self.criterion(task) for task in config.tasks}
+        return Identity(
+            "ranking",
+            inputs={"matrices": matrices, **inputs},
+            parameters={
+                "scores": {task: criterion.name for task, criterion in criteria.items()},
+                **config.ranking_options,
+            },
+            versions={
+                "ranking": RANKING_VERSION,
+                **{criterion.name: criterion.version for criterion in criteria.values()},
+            },
+            seeds={"draws": config.seed},
+        )
+
+    def check(self) -> None:
+        """Raise if something cannot work: operators, method, score, size, tasks, workers."""
+        config = self.config
+        _ = self.operators, self.panel, [self.criterion(task) for task in config.tasks]
+        chosen = self.parameters.to_dict()
+        for name in chosen.get("candidates", ()):
+            find_selector(name)
+        if self.panel and not self.computes_panel:
+            FCStore.open(chosen["fc"])
+        if config.executor.kind.start is None:
+            raise InputError(
+                f"A run waits for every stage, which it cannot on {config.executor.kind.name} yet; "
+                "choose --on local:4 or --on dask:ADDRESS."
+            )
+        if len(set(config.tasks)) < len(config.tasks):
+            raise InputError(f"Expected every task once, got {', '.join(config.tasks)}.")
+        if self.selector.needs_training and find_spec("torch") is None:
+            raise MissingDependencyError.for_extra("torch", "torch")
+        if config.target_ndcg is None:
+            core_size(self.given, config.ratio)
+        self.check_tasks(self.given.samples)
+
+    def check_tasks(self, samples: pd.DataFrame) -> dict[str, dict[str, Any]]:
+        """Count what each task compares; raise if one cannot be answered on the cohort.
+
+        Parameters
+        ----------
+        samples : DataFrame
+            The facts of all samples that are used.
+
+        Returns
+        -------
+        dict
+            By task: ``kind``, ``samples``, ``subjects``, ``classes``, ``unlabelled`` samples.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for name in self.config.tasks:
+            question = self.question(samples, name)
+            if question.degenerate:
+                raise InputError(f"Operators cannot be ranked for {question.degenerate}")
+            found[name] = {
+                "kind": question.target.kind,
+                "samples": question.n_samples,
+                "subjects": question.n_subjects,
+                "classes": len(question.classes),
+                "unlabelled": question.n_unlabelled,
+            }
+        return found

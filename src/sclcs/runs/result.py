@@ -1,0 +1,100 @@
+"""What a run found, and where it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sclcs.benchmark.ranking import Ranking
+from sclcs.cohort.coreset import CoreSet
+from sclcs.core.provenance import plain
+from sclcs.run_folder import RunFolder
+
+__all__ = ["RunResult"]
+
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run found, and where it is.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        All files.
+    core_set : CoreSet
+        The samples on which every operator was computed.
+    rankings, confirmed : dict of str to Ranking
+        By task: every operator on the core-set, and the best ones on the whole cohort.
+    report : Path
+        The page for a person.
+    stages : list of str
+        The stages that had to be done; the others were done before.
+    """
+
+    folder: RunFolder
+    core_set: CoreSet
+    rankings: dict[str, Ranking]
+    confirmed: dict[str, Ranking]
+    report: Path
+    stages: list[str]
+
+    def __repr__(self) -> str:
+        lines = [f"RunResult({str(self.folder.path)!r}, {len(self.core_set)} samples in core-set)"]
+        for task, rows in self.best().items():
+            found = ", ".join(_with_interval(row) for row in rows)
+            lines.append(f"  {task}: {found}")
+        lines.append(f"  report: {self.report}")
+        return "\n".join(lines)
+
+    @classmethod
+    def open(cls, folder: RunFolder, stages: Sequence[str] = ()) -> RunResult:
+        """Read the result of a finished run."""
+        return cls(
+            folder,
+            folder.core_set(),
+            {task: folder.ranking(task) for task in folder.tasks},
+            {task: folder.confirmed(task) for task in folder.tasks},
+            folder.report_file,
+            list(stages),
+        )
+
+    def best(self, count: int = SHOWN) -> dict[str, list[dict[str, Any]]]:
+        """Return the best operators of each task on the whole cohort.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        dict of str to list of dict
+            By task: ``spi``, ``score``, ``low``, ``high``.
+        """
+        names = ["spi", "score", "low", "high"]
+        return {
+            task: ranking.table[names].head(count).to_dict(orient="records")  # type: ignore[misc]
+            for task, ranking in self.confirmed.items()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        facts = {
+            "folder": str(self.folder.path),
+            "report": str(self.report),
+            "core_set": {"samples": len(self.core_set), "method": self.core_set.method},
+            "best": self.best(),
+            "confirmation": self.folder.confirmation(),
+            "stages": self.stages,
+        }
+        return dict(plain(facts))
+
+
+def _with_interval(row: dict[str, Any]) -> str:
+    found = f"{row['spi']} {row['score']:.3f}"
+    return found if math.isnan(row["low"]) else f"{found} [{row['low']:.3f}, {row['high']:.3f}]"

@@ -1,0 +1,219 @@
+"""Stages that are done once: each knows what it depends on and what it writes.
+
+A stage is done again if what it depends on has changed, or if its outputs are gone or were
+edited. It depends on the *content* of what earlier stages wrote: if they come to the same
+result as before, later stages have nothing to do.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sclcs.core.errors import SclcsError, UnknownNameError, WriteError
+from sclcs.core.files import explain_write_errors
+from sclcs.core.identity import Identity, path_digest
+from sclcs.core.provenance import plain, versions
+from sclcs.run_folder import Matrices, RunState
+
+__all__ = ["Stage", "StoppedInStageError", "run_stages"]
+
+#: CPU seconds that other processes spent for a stage, among the facts it returns.
+WORKERS = "worker_cpu_seconds"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a run.
+
+    Parameters
+    ----------
+    name : str
+        In ``state.json``.
+    title : str
+        What it does, for a person.
+    identity : callable
+        Returns everything its outputs depend on; called when its turn comes.
+    work : callable
+        Does it, whatever an earlier attempt left behind. It may return facts to keep.
+    outputs : callable
+        Returns the files and folders it wrote, which nobody else writes.
+    matrices : callable
+        Returns what it made in stores that other stages fill, too.
+    """
+
+    name: str
+    title: str
+    identity: Callable[[], Identity]
+    work: Callable[[], Mapping[str, Any] | None]
+    outputs: Callable[[], Sequence[Path]] = list
+    matrices: Callable[[], Sequence[Matrices]] = list
+
+
+class StoppedInStageError(KeyboardInterrupt):
+    """Ctrl-C while a stage was at work.
+
+    Parameters
+    ----------
+    stage : str
+        Number and title of the stage.
+    """
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(stage)
+        self.stage = stage
+
+
+def run_stages(
+    home: Path,
+    state: RunState,
+    stages: Sequence[Stage],
+    tell: Callable[[str], None],
+    *,
+    until: str | None = None,
+) -> list[str]:
+    """Do the stages that are not done yet, one after another.
+
+    Parameters
+    ----------
+    home : Path
+        The folder of the run.
+    state : RunState
+        What is known from before; kept up to date.
+    stages : sequence of Stage
+    tell : callable
+        Is given a line for a person now and then.
+    until : str, optional
+        Name of the last stage to do.
+
+    Returns
+    -------
+    list of str
+        Names of the stages that had to be done.
+    """
+    names = [stage.name for stage in stages]
+    if until is not None and until not in names:
+        raise UnknownNameError(f"No stage is called {until!r}; choose from {', '.join(names)}.")
+    _forget_others(state, names)
+    done: list[str] = []
+    for number, stage in enumerate(stages, start=1):
+        label = f"[{number}/{len(stages)}] {stage.title}"
+        key = stage.identity().digest()
+        if state.is_current(stage.name, key, stage.matrices()):
+            _confirm(state, stage.name)
+            tell(f"{label}: done before")
+        else:
+            tell(label)
+            state.doubt(names[number:])
+            seconds = _Attempt(home, state, stage, key).run(f"stage {number} ({stage.title})")
+            tell(f"      {seconds:.1f} s")
+            done.append(stage.name)
+        if stage.name == until:
+            break
+    return done
+
+
+def _forget_others(state: RunState, names: Sequence[str]) -> None:
+    """Remove what stages wrote that this run does not have."""
+    for name in state.names:
+        if name not in names:
+            for place in state.record(name).get("outputs", {}):
+                _remove(state.inside(place))
+            state.forget(name)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _confirm(state: RunState, name: str) -> None:
+    record = state.record(name)
+    if record["status"] != "done":
+        state.write(name, record | {"status": "done"})
+
+
+class _Attempt:
+    """One attempt at a stage, recorded from start to end."""
+
+    def __init__(self, home: Path, state: RunState, stage: Stage, key: str) -> None:
+        self._home, self._state, self._stage, self._key = home, state, stage, key
+        before = state.record(stage.name)
+        again = before.get("key") == key and before.get("status") in {"stopped", "failed"}
+        self._earlier = {
+            name: float(before.get(name, 0.0)) if again else 0.0
+            for name in ("wall_seconds", "cpu_seconds")
+        }
+        self._before: Mapping[str, str] = before.get("outputs", {})
+        self._old_outputs = [state.inside(place) for place in self._before]
+        self._wall, self._cpu, self._started = time.perf_counter(), _cpu_seconds(), _now()
+
+    def run(self, label: str) -> float:
+        """Do the stage; return the seconds it took."""
+        self._record("running", 0.0)
+        try:
+            with explain_write_errors(self._home):
+                for path in self._old_outputs:
+                    if not path.is_dir():  # what is in a folder is the stage's own business
+                        path.unlink(missing_ok=True)
+                facts = dict(self._stage.work() or {})
+        except KeyboardInterrupt as error:
+            self._note("stopped")
+            raise StoppedInStageError(label) from error
+        except WriteError as error:
+            self._note("failed", str(error))
+            raise WriteError(
+                f"{error} The run stopped in {label}; what is finished is kept, and the same "
+                "command goes on."
+            ) from error
+        except SclcsError as error:
+            self._note("failed", str(error))
+            raise
+        workers = float(facts.pop(WORKERS, 0.0))
+        state = self._state
+        outputs = {state.place(path): path_digest(path) for path in self._stage.outputs()}
+        matrices = state.matrices_digests(self._stage.matrices())
+        for path in self._old_outputs:
+            if state.place(path) not in {*outputs, *matrices}:
+                _remove(path)  # what an earlier version of the stage made
+        made = {"outputs": outputs, "matrices": matrices}
+        self._record("done", workers, **made, versions=versions(), facts=plain(facts))
+        return time.perf_counter() - self._wall
+
+    def _note(self, status: str, problem: str = "") -> None:
+        """Record an attempt that did not succeed; on a full disk even that may be impossible."""
+        with suppress(OSError):
+            self._record(status, 0.0, **({"problem": problem} if problem else {}))
+
+    def _record(self, status: str, workers: float, **more: Any) -> None:  # noqa: ANN401
+        cpu = _cpu_seconds() - self._cpu + workers
+        wall = time.perf_counter() - self._wall
+        record: dict[str, Any] = {
+            "key": self._key,
+            "status": status,
+            "started": self._started,
+            "finished": None if status == "running" else _now(),
+            "wall_seconds": round(self._earlier["wall_seconds"] + wall, 3),
+            "cpu_seconds": round(self._earlier["cpu_seconds"] + cpu, 3),
+            "outputs": dict(self._before),  # so that the next attempt can remove them
+        }
+        self._state.write(self._stage.name, record | more)
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of those it has waited for."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,182 @@
+"""The two-stage run: every operator on a core-set, the best ones on everybody, a report.
+
+1 check the cohort, 2 predict the costs, 3 choose the core-set, 4 compute every operator on it,
+5 rank them with intervals, 6 compute the best ones on the whole cohort, 7 confirm their order
+there, 8 report. Every stage leaves files in the folder of the run and is done once; the same
+call goes on where an earlier one stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import sclcs
+from sclcs.cohort.cohort import Cohort
+from sclcs.core.errors import InputError
+from sclcs.core.identity import Identity
+from sclcs.report import run_report
+from sclcs.run_folder import RunConfig, RunFolder, RunState, collect_config
+from sclcs.runs.check import check_stage, plan_stage
+from sclcs.runs.confirm import confirm_stage
+from sclcs.runs.export import export_stage
+from sclcs.runs.matrices import remove_folder, remove_trash
+from sclcs.runs.order import RunOrder
+from sclcs.runs.rank import compute_core_stage, compute_top_stage, full_stage, rank_stage
+from sclcs.runs.result import RunResult
+from sclcs.runs.select import select_stage
+from sclcs.runs.session import RunLog, run_lock
+from sclcs.runs.stages import Stage, run_stages
+
+__all__ = ["carry_out", "make_stages", "run"]
+
+
+def run(
+    cohort: Cohort | str | os.PathLike[str] | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    tasks: str | Sequence[str] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    **settings: Any,  # noqa: ANN401
+) -> RunResult:
+    """Find the best operators for a cohort: all of them on a core-set, the best on everybody.
+
+    Called again with the same folder, it does only what is not done yet; a changed setting
+    redoes only what depends on it.
+
+    Parameters
+    ----------
+    cohort : Cohort or path
+        The samples. A cohort in memory is saved in the folder of the run.
+    out : path-like
+        The folder of the run: new, or that of an earlier one.
+    tasks : str or sequence of str
+        What operators are ranked for: ``"subject"`` (fingerprinting), or label columns.
+    config : path-like, optional
+        A YAML file with settings; arguments beat the file.
+    **settings : object
+        Any key of :class:`~sclcs.run_folder.RunConfig`, for example ``ratio=0.1``,
+        ``spis="all"``, ``method="guided"``, ``top_k=5``, ``on="local:4"``.
+
+    Returns
+    -------
+    RunResult
+
+    Examples
+    --------
+    ``run("abide.zarr", out="RUN", tasks="diagnosis", ratio=0.1).best()``
+    """
+    names = [tasks] if isinstance(tasks, str) else tasks and list(tasks)
+    options = {"out": None if out is None else os.fspath(out), "tasks": names, **settings}
+    given = cohort if isinstance(cohort, Cohort) else None
+    if not isinstance(cohort, Cohort | None):
+        options["cohort"] = os.fspath(cohort)
+    return RunResult.open(*carry_out(collect_config(config, options), given=given))
+
+
+def carry_out(
+    config: RunConfig,
+    *,
+    given: Cohort | None = None,
+    tell: Callable[[str], None] | None = None,
+    until: str | None = None,
+) -> tuple[RunFolder, list[str]]:
+    """Do the stages of a run.
+
+    Parameters
+    ----------
+    config : RunConfig
+        With a folder, and with a cohort if none is given.
+    given : Cohort, optional
+        A cohort in memory, to be saved in the folder.
+    tell : callable, optional
+        Is given a line for a person when a stage begins or ends.
+    until : str, optional
+        Name of the last stage to do.
+
+    Returns
+    -------
+    folder : RunFolder
+    stages : list of str
+        The stages that had to be done.
+    """
+    if config.out is None:
+        raise InputError("Expected a folder for the run: --out RUN, or the key out.")
+    folder = RunFolder(Path(config.out).absolute())
+    cohort, place = _locate(config, folder, given)
+    config = config.model_copy(update={"out": str(folder.path), "cohort": str(place)})
+    RunOrder(folder, config, cohort).check()
+    RunFolder.create(folder.path)
+    log = RunLog(folder.log_file)
+
+    def say(line: str) -> None:
+        log.write(line)
+        if tell is not None:
+            tell(line)
+
+    with run_lock(folder), log.listening():
+        remove_trash(folder.path)
+        if given is not None:
+            cohort = _keep(folder, given, place)
+        folder.write_config(config)
+        stages = make_stages(RunOrder(folder, config, cohort))
+        done = run_stages(folder.path, RunState(folder.state_file), stages, say, until=until)
+    return folder, done
+
+
+def _locate(config: RunConfig, folder: RunFolder, given: Cohort | None) -> tuple[Cohort, Path]:
+    """Return the cohort and where it is, or will be."""
+    if given is not None:
+        return given, folder.path / "cohort.zarr"
+    if config.cohort is None:
+        raise InputError("Expected a cohort: `sclcs run COHORT ...`, or the key cohort.")
+    place = Path(config.cohort).absolute()
+    return folder.given_cohort(place), place
+
+
+def _keep(folder: RunFolder, given: Cohort, place: Path) -> Cohort:
+    """Save a cohort in the folder, unless it is there."""
+    if place.exists() and folder.given_cohort(place).fingerprint != given.fingerprint:
+        remove_folder(place)
+    if not place.exists():
+        given.save(place)
+    return folder.given_cohort(place)
+
+
+def make_stages(order: RunOrder) -> list[Stage]:
+    """Return the stages of a run, in order."""
+    full = [full_stage(order)] if order.config.full_benchmark else []
+    export = [export_stage(order)] if order.config.export else []
+    before = [
+        check_stage(order),
+        plan_stage(order),
+        select_stage(order),
+        compute_core_stage(order),
+        rank_stage(order),
+        compute_top_stage(order),
+        *full,
+        confirm_stage(order),
+        *export,
+    ]
+    return [*before, _report_stage(order, [stage.name for stage in before])]
+
+
+def _report_stage(order: RunOrder, before: list[str]) -> Stage:
+    folder = order.folder
+
+    def identity() -> Identity:
+        records = folder.state()["stages"]
+        made = [records[name].get(part, {}) for name in before for part in ("outputs", "matrices")]
+        return Identity(
+            "report",
+            inputs={"made": made},
+            parameters=order.config.model_dump(exclude={"out"}),
+            versions={"sclcs": sclcs.__version__},
+        )
+
+    def work() -> None:
+        run_report(folder).save_as_html(folder.report_file)
+
+    return Stage("report", "Write the report", identity, work, lambda: [folder.report_file])
