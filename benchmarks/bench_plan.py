@@ -20,7 +20,8 @@ from pathlib import Path
 import pandas as pd
 
 from sclcs import simulate_cohort
-from sclcs.workflow.plan import CohortShape, predict_costs
+from sclcs.compute import CohortShape
+from sclcs.runs import predict_costs
 
 # samples, regions, time points
 SIZES = ((60, 33, 70), (200, 33, 120), (20, 100, 140))

@@ -104,23 +104,25 @@ def long_run(cohort, task):
         return (repeated + 0.1 * rng.normal(size=repeated.shape)).astype(np.float32)
 
     traces = {name: longer(getattr(run, name)) for name in names}
-    return replace(run, **traces, settings=replace(run.settings, epochs=EPOCHS_SCORED))
+    return replace(run, **traces, settings=run.settings.change({"epochs": EPOCHS_SCORED}))
 
 
 def scoring_table(cohort, task, classifier_seconds, encoder_seconds):
     from sclcs.selection import SELECTORS, select
 
     run = long_run(cohort, task)
-    encoder_run = mock.Mock(scores=np.random.default_rng(1).random(len(cohort)), facts={}, seed=0)
-    encoder_run.settings.to_dict.return_value = {}
+    trained_encoder = mock.Mock(
+        scores=np.random.default_rng(1).random(len(cohort)), facts={}, seed=0
+    )
+    trained_encoder.settings.to_dict.return_value = {}
     with (
         mock.patch("sclcs.selection.classifier_training.trained_classifier", return_value=run),
-        mock.patch("sclcs.selection.perturbation.trained_run", return_value=encoder_run),
+        mock.patch("sclcs.selection.perturbation.trained_encoder", return_value=trained_encoder),
     ):
         for name, selector in SELECTORS.items():
-            parameters = {"task": task} if "task" in selector.parameters else {}
+            parameters = {"task": task} if selector.takes_task else {}
             trained = selector.needs_training
-            by_encoder = trained and "task" not in selector.parameters
+            by_encoder = selector.network == "encoder"
             per_epoch = encoder_seconds if by_encoder else classifier_seconds
             timed = []
             for ratio in (0.1, 0.5):

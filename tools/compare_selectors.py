@@ -77,7 +77,7 @@ def choose_all(cohort: Cohort, options: argparse.Namespace) -> list[tuple[dict[s
     """Return the core-sets of every method, with density, and with the diagnosis as task."""
     cores = []
     for name, selector in SELECTORS.items():
-        learns_labels = selector.needs_training and "task" in selector.parameters
+        learns_labels = selector.needs_training and selector.network == "classifier"
         variants: dict[str, dict[str, Any]] = {"as is": {}}
         if learns_labels:
             variants["task diagnosis"] = {"task": "diagnosis"}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.core.progress import show_progress
-from sclcs.encoder import EncoderRun, trained_run
+from sclcs.encoder import TrainedEncoder, trained_encoder
 from sclcs.encoder.grid import agreement
 from sclcs.report.encoder_figure import save_encoder_figures
 
@@ -39,7 +39,7 @@ def main() -> None:
     cohort = scans.windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
     with show_progress():
         runs = {
-            (preset, seed): trained_run(
+            (preset, seed): trained_encoder(
                 cohort, preset, seed=seed, epochs=options.epochs, cache=options.cache
             )
             for preset, seed in TRAININGS
@@ -50,7 +50,7 @@ def main() -> None:
     print_facts(runs, cohort)
 
 
-def print_agreement(runs: dict[tuple[str, int], EncoderRun]) -> None:
+def print_agreement(runs: dict[tuple[str, int], TrainedEncoder]) -> None:
     """Print rank correlations of scores and the overlap of the lowest tenth."""
     names = list(runs)
     print("\n| first | second | Spearman | shared in the lowest 10 % |\n|---|---|---|---|")
@@ -72,7 +72,7 @@ def overlap(one: NDArray[np.float64], other: NDArray[np.float64], share: float =
     return len(set(np.argsort(one)[:size]) & set(np.argsort(other)[:size])) / size
 
 
-def print_facts(runs: dict[tuple[str, int], EncoderRun], cohort: Cohort) -> None:
+def print_facts(runs: dict[tuple[str, int], TrainedEncoder], cohort: Cohort) -> None:
     """Print how scores are spread and how long trainings took."""
     subjects = cohort.samples["subject"].to_numpy()
     for name, run in runs.items():

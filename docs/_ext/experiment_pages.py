@@ -37,7 +37,6 @@ OTHER_COHORTS = {
     "guided-fresh": "guided",
     "guided-766": "guided",
     "guided-simulated": "guided",
-    "searches-fresh": "searches",
 }
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 from markdown_table import table
 
-from sclcs.selection import SELECTORS, Selector
-from sclcs.selection.classifier_training import TRAINING
-from sclcs.selection.scored import DENSITY
+from sclcs.core.settings import Settings
+from sclcs.selection import SELECTORS
+from sclcs.selection.classifier_training import ClassifierParameters
+from sclcs.selection.scored import DensityParameters
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "selectors_abide.csv"
 YES = {True: "yes", False: ""}
@@ -19,8 +20,8 @@ PARAMETERS_INTRODUCTION = (
     "`select(cohort, method, name=value)` or `--param name=value`.\n"
 )
 SHARED = {
-    "Training of the classifier": ("aum", TRAINING),
-    "Density balancing": ("aum", DENSITY),
+    "Training of the classifier": ClassifierParameters,
+    "Density balancing": DensityParameters,
 }
 
 
@@ -49,37 +50,37 @@ def parameters_page() -> str:
         "# Parameters of selection methods\n",
         PARAMETERS_INTRODUCTION,
     ]
-    for title, (example, group) in SHARED.items():
-        parts += [f"\n## {title}\n", _parameters(SELECTORS[example], group)]
+    for title, model in SHARED.items():
+        parts += [f"\n## {title}\n", _parameters(model, model.names())]
     for selector in SELECTORS.values():
-        own = [name for name in selector.parameters if name not in _shared(selector)]
-        rest = [title for title, (_, group) in SHARED.items() if set(group) <= _shared(selector)]
+        model = selector.parameters
+        shared = {title: group for title, group in SHARED.items() if issubclass(model, group)}
+        known = {name for group in shared.values() for name in group.model_fields}
+        own = [name for name in model.names() if name not in known or _differs(model, name)]
         parts += [f"\n## {selector.name}\n", f"{selector.summary} {selector.reference}.\n"]
         if own:
-            parts.append(_parameters(selector, own))
-        if rest:
-            parts.append(f"And: {', '.join(rest).lower()} (above).\n")
+            parts.append(_parameters(model, own))
+        if shared:
+            parts.append(f"And: {', '.join(shared).lower()} (above).\n")
     return "\n".join(parts)
 
 
-def _shared(selector: Selector) -> set[str]:
-    names: set[str] = set()
-    for _, group in SHARED.values():
-        if set(group) <= set(selector.parameters):
-            names |= set(group)
-    return names
+def _differs(model: type[Settings], name: str) -> bool:
+    """Say whether a method has another default than the group that it shares a parameter with."""
+    groups = [group for group in SHARED.values() if name in group.model_fields]
+    return model.defaults()[name] not in [group.defaults()[name] for group in groups]
 
 
-def _parameters(selector: Selector, names: Iterable[str]) -> str:
-    rows = [
-        (
-            f"`{name}`",
-            "" if selector.parameters[name] is None else f"`{selector.parameters[name]}`",
-            selector.parameter_help[name],
-        )
-        for name in names
-    ]
-    return table(["parameter", "default", "meaning"], rows)
+def _parameters(model: type[Settings], names: Iterable[str]) -> str:
+    defaults, helps, expected = model.defaults(), model.helps(), model.expected()
+    rows = [(f"`{name}`", _shown(defaults[name]), expected[name], helps[name]) for name in names]
+    return table(["parameter", "default", "expected", "meaning"], rows)
+
+
+def _shown(default: object) -> str:
+    if default is None:
+        return ""
+    return f"`{','.join(map(str, default)) if isinstance(default, list) else default}`"
 
 
 def comparison_table() -> str:
