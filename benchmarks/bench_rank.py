@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.benchmark import rank
-from sclcs.benchmark.similarity import operator_vectors
+from sclcs.benchmark.features import unit_vectors, vectorize
 
 REGIONS = 33
 
@@ -53,7 +53,7 @@ class RandomMatrices:
 
 def bare_products(source, repeats=6):
     """Seconds of one similarity product ZZᵀ and one Gram matrix ZᵀZ, the mean of some."""
-    units = operator_vectors(source.matrices("random-0")).units
+    units = unit_vectors(vectorize(source.matrices("random-0")))
     times = {"similarity": [], "gram": []}
     for _ in range(repeats):
         start = time.perf_counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sclcs.benchmark.fc_source import ArraySource
+from sclcs.benchmark import ArraySource
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.cohort.simulation import simulate_cohort

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sclcs.core.errors import InputError
+from sclcs.numerics.jit import raising_kernel
 
 __all__ = [
     "SIMILARITIES",
@@ -136,7 +136,7 @@ def _unit_ranks(block: Floats) -> Floats:
     return units
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _pack(bits: NDArray[np.int32], keys: NDArray[np.int64]) -> None:
     for row in range(bits.shape[0]):
         for place in range(bits.shape[1]):
@@ -146,7 +146,7 @@ def _pack(bits: NDArray[np.int32], keys: NDArray[np.int64]) -> None:
             keys[row, place] = (bit << 32) | place
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _spread_ranks(keys: NDArray[np.int64], units: Floats) -> None:
     """Write the centred, scaled rank of every value to its place; constant rows become zero."""
     n_rows, n_edges = keys.shape

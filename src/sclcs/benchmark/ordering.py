@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sclcs.benchmark.kernel import Kernel
 from sclcs.benchmark.pair_design import PairDesign
+from sclcs.numerics.jit import kernel, raising_kernel
 
 __all__ = ["NeighbourScores", "Superiority", "neighbour_scores", "superiority"]
 
@@ -167,7 +167,7 @@ def _has_partner(design: PairDesign, weights: Floats, draws: Floats) -> NDArray[
     return np.asarray((drawn > 0) & (drawn @ within.T > 0))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _pair_weights(  # noqa: PLR0917
     within: NDArray[np.bool_],
     parts: Integers,
@@ -204,7 +204,7 @@ def _pair_weights(  # noqa: PLR0917
     return drawn, sum_within, sum_between
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _superiority_kernel(  # noqa: PLR0917
     codes: NDArray[np.int32],
     within: NDArray[np.bool_],
@@ -248,7 +248,7 @@ def _superiority_kernel(  # noqa: PLR0917
     return auc, rsa
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _row_scores(  # noqa: PLR0917
     codes: NDArray[np.int32],
     order: Integers,
@@ -290,7 +290,7 @@ def _row_scores(  # noqa: PLR0917
     return wins / (total_between * total_within), total_within, nearest
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _neighbour_kernel(  # noqa: PLR0917
     codes: NDArray[np.int32],
     order: Integers,
@@ -328,7 +328,7 @@ def _neighbour_kernel(  # noqa: PLR0917
     return discr, ident
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _mean_of_ratios(parts: Floats, totals: Floats) -> float:
     """Average parts / totals where there is a total; NaN if nowhere."""
     total, count = 0.0, 0

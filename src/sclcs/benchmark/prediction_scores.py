@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sclcs.numerics.jit import raising_kernel
 
 __all__ = ["area_under_curve", "correlation", "explained_variance"]
 
@@ -41,7 +42,7 @@ def area_under_curve(predictions: Floats, classes: Integers, draws: Floats) -> F
     return total / (len(predictions) * len(pairs))
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _auc_of_draws(decision: Floats, positive: NDArray[np.bool_], draws: Floats) -> Floats:
     found = np.empty(draws.shape[0])
     for draw in range(draws.shape[0]):

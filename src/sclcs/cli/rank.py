@@ -157,10 +157,10 @@ def _draw(ranking: Ranking, path: Path) -> None:
 
 
 def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> None:
-    from sclcs.benchmark import CRITERIA
+    from sclcs.benchmark import find_criterion
     from sclcs.core.provenance import plain
 
-    warning = CRITERIA[ranking.score].warning
+    warning = find_criterion(ranking.score).warning
     if warning:
         typer.echo(f"Note: the score {ranking.score} {warning}.", err=True)
     if as_json:

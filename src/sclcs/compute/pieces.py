@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.signals import SignalArray
 from sclcs.compute.known_rows import KnownRows, read_known
-from sclcs.spi.context import Array
+from sclcs.numerics.arrays import Array
 from sclcs.spi.engine import compute_block
 from sclcs.spi.fc_layout import StoreLayout
 from sclcs.spi.fc_records import Piece

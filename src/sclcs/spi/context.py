@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "FamilyContext"]
-
-Array = NDArray[np.float64]
+__all__ = ["FamilyContext"]
 
 MEBIBYTE = 2**20
 

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
 from sclcs.core.errors import InputError
+from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.context import MEBIBYTE, Array, FamilyContext
+from sclcs.spi.context import MEBIBYTE, FamilyContext
 from sclcs.spi.runner import family_members, load_family, run_family
 from sclcs.spi.sets import resolve
 from sclcs.spi.signals import check_signals, sample_seeds, standardise

@@ -15,7 +15,7 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.table import column_kinds, table_to_csv
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.files import atomic_directory, explain_write_errors, write_text
-from sclcs.spi.context import Array
+from sclcs.numerics.arrays import Array
 from sclcs.spi.fc_layout import RECORDS, StoreLayout, block_size_for
 from sclcs.spi.fc_records import (
     MATRICES,

@@ -11,8 +11,9 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.context import Array, FamilyContext
+from sclcs.spi.context import FamilyContext
 from sclcs.spi.signals import MINIMUM_REGIONS, StandardSignals
 from sclcs.spi.status import OperatorOutcome, Status, judge_matrices
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.seeds import child_seed
-from sclcs.spi.context import Array
+from sclcs.numerics.arrays import Array
 
 __all__ = ["StandardSignals", "check_signals", "sample_seeds", "standardise"]
 

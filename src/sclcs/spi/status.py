@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.core.errors import name_first
-from sclcs.spi.context import Array
+from sclcs.numerics.arrays import Array
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sclcs.core.errors import InputError, name_first
+from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.context import Array
 from sclcs.spi.engine import compute
 from sclcs.spi.sets import resolve
 from sclcs.spi.signals import MINIMUM_REGIONS, MINIMUM_TIMES

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sclcs.spi.families._neighbours import neighbours, population
+from sclcs.numerics.neighbours import neighbours, population
 from sclcs.spi.families.boxkernel import MEMBERS, compute
 
 

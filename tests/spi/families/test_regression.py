@@ -8,8 +8,8 @@ from family_signals import by_pairs, context, coupled, off_diagonal, zscore
 from sklearn import linear_model
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-from sclcs.spi.families._local_likelihood import local_likelihood
-from sclcs.spi.families._smooth_likelihood import feature_count, smooth_likelihood
+from sclcs.numerics.local_likelihood import local_likelihood
+from sclcs.numerics.smooth_likelihood import feature_count, smooth_likelihood
 from sclcs.spi.families.regression import MEMBERS, compute
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from family_signals import assert_same, by_pairs, context, coupled, zscore
 
-from sclcs.spi.families._tapers import smooth_length, tapers
-from sclcs.spi.families._wilson import factorise_pairs
+from sclcs.numerics.tapers import smooth_length, tapers
 from sclcs.spi.families.spectral_factor import MEMBERS, compute
+from sclcs.spi.families.spectral_factor.wilson import factorise_pairs
 
 FULL = "fs-1_fmin-0_fmax-0-5"
 

@@ -6,7 +6,7 @@ from family_signals import coupled
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sclcs.spi.families._tapers import (
+from sclcs.numerics.tapers import (
     band_bins,
     decimation,
     frequency_grid,

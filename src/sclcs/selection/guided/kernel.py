@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sclcs.numerics.jit import raising_kernel
 
 __all__ = ["FORMULAS", "Goal", "Pairs", "core_sums", "misfit", "move", "scores_of", "swap"]
 
@@ -60,7 +61,7 @@ class Goal(NamedTuple):
 SUMS = 4  # similarities and squares of within pairs, then of between pairs
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _kind(classes: Integers, blocks: Integers, places: Floats, one: int, other: int) -> int:
     """Return 0 for a within pair, 2 for a between pair, -1 if it is not compared."""
     if blocks[one] == blocks[other] or classes[one] < 0 or classes[other] < 0:
@@ -70,7 +71,7 @@ def _kind(classes: Integers, blocks: Integers, places: Floats, one: int, other: 
     return 0 if classes[one] == classes[other] else 2
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _add_pair(
     sums: Floats, counts: Floats, kind: int, similarities: Similarities, factor: float
 ) -> None:
@@ -84,7 +85,7 @@ def _add_pair(
         sums[kind + 1, p] += factor * value * value
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def move(pairs: Pairs, sample: int, factor: float) -> None:
     """Update every candidate's sums when a sample enters (+1), leaves (-1) or weighs more."""
     for task in range(pairs.classes.shape[0]):
@@ -99,7 +100,7 @@ def move(pairs: Pairs, sample: int, factor: float) -> None:
             )
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def core_sums(  # noqa: PLR0917
     similarity: Similarities,
     classes: Integers,
@@ -143,7 +144,7 @@ def core_sums(  # noqa: PLR0917
     return sums, counts, pairs
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def swap(pairs: Pairs, leaving: Integers, entering: Integers, sums: Floats, counts: Floats) -> None:
     """Change sums and counts (in place) as if one unit left and another entered."""
     for task in range(pairs.classes.shape[0]):
@@ -165,7 +166,7 @@ def swap(pairs: Pairs, leaving: Integers, entering: Integers, sums: Floats, coun
                 _add_pair(sums[task], counts[task], kind, pairs.similarity[one, other], 1.0)
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def scores_of(sums: Floats, counts: Floats, formula: int, scores: Floats) -> bool:
     """Write the score of every task and operator; say whether all of them exist."""
     for task in range(sums.shape[0]):
@@ -192,7 +193,7 @@ def scores_of(sums: Floats, counts: Floats, formula: int, scores: Floats) -> boo
     return True
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def misfit(scores: Floats, goal: Goal) -> float:
     """Return 1 - the correlation to expect on unseen operators, averaged over tasks.
 

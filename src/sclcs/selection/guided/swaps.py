@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sclcs.numerics.jit import raising_kernel
 from sclcs.selection.guided.kernel import (
     Goal,
     Pairs,
@@ -86,7 +86,7 @@ class State(NamedTuple):
     pairs: Pairs
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def swap_search(  # noqa: PLR0917
     similarity: NDArray[np.float32],
     classes: Integers,
@@ -151,7 +151,7 @@ def swap_search(  # noqa: PLR0917
     return began, best, chosen, swaps
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _begin(  # noqa: PLR0917
     similarity: NDArray[np.float32],
     classes: Integers,
@@ -171,7 +171,7 @@ def _begin(  # noqa: PLR0917
     return State(chosen, inside, held, sums, counts, pairs)
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _exchange(state: State, units: Units, place: int, unit: int) -> None:
     """Put a unit in the place of a chosen one."""
     leaving, entering = _unit_of(units.members, state.chosen[place]), _unit_of(units.members, unit)
@@ -185,7 +185,7 @@ def _exchange(state: State, units: Units, place: int, unit: int) -> None:
         move(state.pairs, row, 1.0)
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _value_of(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float:
     """Return the objective (scores are written over); infinite if a score does not exist."""
     if not scores_of(sums, counts, goal.formula, scores):
@@ -193,7 +193,7 @@ def _value_of(sums: Floats, counts: Floats, goal: Goal, scores: Floats) -> float
     return misfit(scores, goal)
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _partner_of(units: Units, unit: int, chance: float) -> int:
     """Return a random unit of the same cell."""
     first = units.cell_starts[units.cell_of[unit]]
@@ -202,7 +202,7 @@ def _partner_of(units: Units, unit: int, chance: float) -> int:
     return partner
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _unit_of(members: Integers, unit: int) -> Integers:
     """Return the candidates of one unit, without a copy: there are thousands of proposals."""
     size = members.shape[1]
@@ -211,20 +211,20 @@ def _unit_of(members: Integers, unit: int) -> Integers:
     return members[unit, :size]
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _samples(members: Integers, units: Integers) -> Integers:
     """Return the candidates of some units."""
     rows = members[units].ravel()
     return rows[rows >= 0]
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _hold(held: Integers, subjects: Integers, rows: Integers, change: int) -> None:
     for row in rows:
         held[subjects[row]] += change
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _too_few(
     held: Integers, subjects: Integers, leaving: Integers, entering: Integers, fewest: int
 ) -> bool:

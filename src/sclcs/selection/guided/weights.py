@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TypedDict
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sclcs.core.seeds import generator
+from sclcs.numerics.jit import raising_kernel
 from sclcs.selection.guided.kernel import Goal, core_sums, misfit, move, scores_of
 from sclcs.selection.guided.objective import Objective, core_scores
 from sclcs.selection.guided.panel import Panel
@@ -71,7 +71,7 @@ def fit_weights(
     return Weighed(weights=weights, value=value)
 
 
-@njit(nogil=True, cache=True)
+@raising_kernel
 def _descend(  # noqa: PLR0917
     similarity: NDArray[np.float32],
     classes: Integers,

@@ -16,8 +16,9 @@ from typing import Literal
 
 import numpy as np
 
-from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families._jit import kernel
+from sclcs.numerics.arrays import Array
+from sclcs.numerics.jit import kernel
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "BarycenterParameters", "compute"]
 

@@ -26,9 +26,10 @@ from typing import Literal
 import numpy as np
 import scipy.fft
 
-from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families._jit import kernel, reducing_kernel
-from sclcs.spi.families._vector import dot
+from sclcs.numerics.arrays import Array
+from sclcs.numerics.jit import kernel, reducing_kernel
+from sclcs.numerics.vector import dot
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "CrossCorrelationParameters", "compute"]
 

@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families._jit import reducing_kernel
-from sclcs.spi.families._vector import dot
+from sclcs.numerics.arrays import Array
+from sclcs.numerics.jit import reducing_kernel
+from sclcs.numerics.vector import dot
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "DistanceParameters", "compute"]
 

@@ -14,8 +14,9 @@ from types import MappingProxyType
 import numpy as np
 import scipy.fft
 
-from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families._jit import reducing_kernel
+from sclcs.numerics.arrays import Array
+from sclcs.numerics.jit import reducing_kernel
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "EnvelopeParameters", "compute"]
 

@@ -17,8 +17,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families._jit import kernel
+from sclcs.numerics.arrays import Array
+from sclcs.numerics.jit import kernel
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "IntegratedInformation", "compute"]
 

@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.spi.context import Array, FamilyContext
+from sclcs.numerics.arrays import Array
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "InterdependenceParameters", "compute"]
 

@@ -13,16 +13,17 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.spi.context import Array, FamilyContext
-from sclcs.spi.families._alignment import (
+from sclcs.numerics.alignment import (
     Constraint,
     Limits,
     antidiagonal_band,
     fill_costs,
     table_shape,
 )
-from sclcs.spi.families._jit import kernel
-from sclcs.spi.families._soft_alignment import SoftTables, soft_alignment, soft_tables
+from sclcs.numerics.arrays import Array
+from sclcs.numerics.jit import kernel
+from sclcs.numerics.soft_alignment import SoftTables, soft_alignment, soft_tables
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "WarpingParameters", "compute"]
 

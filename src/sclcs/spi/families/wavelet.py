@@ -24,7 +24,8 @@ from typing import Literal
 
 import numpy as np
 
-from sclcs.spi.context import Array, FamilyContext
+from sclcs.numerics.arrays import Array
+from sclcs.spi.context import FamilyContext
 
 __all__ = ["MEMBERS", "WaveletParameters", "compute"]
 

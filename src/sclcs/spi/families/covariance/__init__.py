@@ -1,0 +1,206 @@
+"""Covariance and precision matrices (``cov``, ``cov-sq``, ``prec``, ``prec-sq``).
+
+Time points are observations, regions are variables. S is the empirical covariance with divisor T.
+The shrunk estimators (1 - a) S + a tr(S)/N I share one eigendecomposition: only its eigenvalues
+differ. EllipticEnvelope is MinCovDet (it only adds an outlier threshold that no one reads), so
+with the same seed the two are the same matrix, computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import MappingProxyType
+
+import numpy as np
+
+from sclcs.numerics.arrays import Array
+from sclcs.spi.context import FamilyContext
+from sclcs.spi.families.covariance.fastmcd import minimum_covariance_determinant
+from sclcs.spi.families.covariance.inverses import inverse_from_spectrum, pseudo_inverse
+from sclcs.spi.families.covariance.lasso import START_SCALE, graphical_lasso
+from sclcs.spi.families.covariance.lasso_cv import cross_validated_graphical_lasso
+
+__all__ = ["MEMBERS", "CovarianceParameters", "compute"]
+
+_SHRINKAGE = 0.1
+
+
+@dataclass(frozen=True)
+class CovarianceParameters:
+    """Which estimator, and what of it.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the estimator, a key of `_ESTIMATORS`.
+    inverse : bool
+        The precision instead of the covariance.
+    squared : bool
+        Square each entry.
+    """
+
+    estimator: str
+    inverse: bool
+    squared: bool
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One sample, with the intermediates that the estimators share."""
+
+    rows: Array
+    seed: int
+
+    @cached_property
+    def centred(self) -> Array:
+        centred: Array = self.rows - self.rows.mean(axis=-1, keepdims=True)
+        return centred
+
+    @cached_property
+    def empirical(self) -> Array:
+        covariance: Array = (self.centred @ self.centred.T) / self.rows.shape[-1]
+        return covariance
+
+    @cached_property
+    def spectrum(self) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(self.empirical)
+        return values, vectors
+
+    def inverse(self, scale: float = 1.0, shift: float = 0.0) -> Array:
+        """Invert scale · S + shift · I."""
+        values, vectors = self.spectrum
+        return inverse_from_spectrum(scale * values + shift, vectors)
+
+    @property
+    def mean_variance(self) -> float:
+        return float(np.diagonal(self.empirical).mean())
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A covariance, and how to get its inverse if someone asks for it."""
+
+    covariance: Array
+    invert: Callable[[], Array]
+
+    @cached_property
+    def precision(self) -> Array:
+        return self.invert()
+
+
+def _shrunk(sample: _Sample, shrinkage: float) -> _Fit:
+    """Shrink the empirical covariance towards a multiple of the identity."""
+    target = shrinkage * sample.mean_variance
+    covariance = (1.0 - shrinkage) * sample.empirical
+    covariance[np.diag_indices_from(covariance)] += target
+    return _Fit(covariance, partial(sample.inverse, 1.0 - shrinkage, target))
+
+
+def _fixed_shrinkage(sample: _Sample) -> _Fit:
+    return _shrunk(sample, _SHRINKAGE)
+
+
+def _empirical(sample: _Sample) -> _Fit:
+    return _Fit(sample.empirical, sample.inverse)
+
+
+def _ledoit_wolf(sample: _Sample) -> _Fit:
+    n_regions, n_times = sample.rows.shape
+    mu = sample.mean_variance
+    norm = float((sample.empirical**2).sum())
+    # The sum over all pairs of regions of z_k² z_l² is the square of the sum over regions.
+    fourth = float(((sample.centred**2).sum(axis=0) ** 2).sum()) / n_times
+    noise = (fourth - norm) / (n_regions * n_times)
+    spread = (norm - n_regions * mu * mu) / n_regions
+    noise = min(noise, spread)
+    return _shrunk(sample, 0.0 if noise == 0.0 else noise / spread)
+
+
+def _oracle_approximating(sample: _Sample) -> _Fit:
+    n_regions, n_times = sample.rows.shape
+    mean_square = float((sample.empirical**2).mean())
+    mu_squared = sample.mean_variance**2
+    excess = (n_times + 1.0) * (mean_square - mu_squared / n_regions)
+    if excess == 0.0:
+        return _shrunk(sample, 1.0)
+    return _shrunk(sample, min((mean_square + mu_squared) / excess, 1.0))
+
+
+def _graphical_lasso(sample: _Sample) -> _Fit:
+    # Rows are z-scored, hence all variances equal, hence the start has the eigenvectors of S.
+    start = sample.inverse(START_SCALE, (1.0 - START_SCALE) * sample.mean_variance)
+    return _penalised(graphical_lasso(sample.empirical, (sample.empirical, start)), sample)
+
+
+def _graphical_lasso_cv(sample: _Sample) -> _Fit:
+    return _penalised(cross_validated_graphical_lasso(sample.rows), sample)
+
+
+def _penalised(fit: tuple[Array, Array] | None, sample: _Sample) -> _Fit:
+    lost = np.full_like(sample.empirical, np.nan)
+    covariance, precision = fit or (lost, lost)
+    return _Fit(covariance, lambda: precision)
+
+
+def _minimum_covariance_determinant(sample: _Sample) -> _Fit:
+    covariance = minimum_covariance_determinant(sample.rows, sample.seed)
+    return _Fit(covariance, partial(pseudo_inverse, covariance))
+
+
+_ESTIMATORS: Mapping[str, Callable[[_Sample], _Fit]] = MappingProxyType(
+    {
+        "EmpiricalCovariance": _empirical,
+        "ShrunkCovariance": _fixed_shrinkage,
+        "LedoitWolf": _ledoit_wolf,
+        "OAS": _oracle_approximating,
+        "GraphicalLasso": _graphical_lasso,
+        "GraphicalLassoCV": _graphical_lasso_cv,
+        "MinCovDet": _minimum_covariance_determinant,
+        "EllipticEnvelope": _minimum_covariance_determinant,
+    }
+)
+
+MEMBERS: Mapping[str, CovarianceParameters] = MappingProxyType(
+    {
+        f"{kind}{'-sq' if squared else ''}_{estimator}": CovarianceParameters(
+            estimator, inverse=kind == "prec", squared=squared
+        )
+        for kind in ("cov", "prec")
+        for squared in (False, True)
+        for estimator in _ESTIMATORS
+    }
+)
+
+
+def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
+    """Compute the requested covariance and precision matrices.
+
+    Parameters
+    ----------
+    signals : array, shape (sample, region, time)
+        Rows z-scored along time.
+    members : collection of str
+        Identifiers, keys of `MEMBERS`.
+    context : FamilyContext
+        Its sample seeds drive the random starts of MinCovDet and EllipticEnvelope.
+
+    Returns
+    -------
+    dict of str to array, shape (sample, region, region)
+    """
+    n_samples, n_regions, _ = signals.shape
+    out = {name: np.empty((n_samples, n_regions, n_regions)) for name in members}
+    for index, rows in enumerate(signals):
+        sample = _Sample(np.ascontiguousarray(rows), int(context.sample_seeds[index]))
+        fits: dict[Callable[[_Sample], _Fit], _Fit] = {}
+        for name in members:
+            parameters = MEMBERS[name]
+            estimator = _ESTIMATORS[parameters.estimator]
+            if estimator not in fits:
+                fits[estimator] = estimator(sample)
+            fit = fits[estimator]
+            matrix = fit.precision if parameters.inverse else fit.covariance
+            out[name][index] = matrix * matrix if parameters.squared else matrix
+    return out

@@ -1,0 +1,121 @@
+"""Compiled loops of the group delay family."""
+
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
+from __future__ import annotations
+
+from math import atan2, pi
+
+import numpy as np
+
+from sclcs.numerics.arrays import Array
+from sclcs.numerics.cross_spectrum import coherency
+from sclcs.numerics.jit import kernel
+
+__all__ = ["FEWEST_BINS", "coherences", "count_coherences", "delays"]
+
+FEWEST_BINS = 3
+
+
+@kernel
+def coherences(real: Array, imag: Array, scale: Array) -> Array:
+    """Return the squared coherences of all pairs i < j, shape (pair, frequency)."""
+    n_regions, _, n_bins = real.shape
+    out = np.empty((n_regions * (n_regions - 1) // 2, n_bins))
+    re, im = np.empty(n_bins), np.empty(n_bins)
+    place = 0
+    for i in range(n_regions):
+        for j in range(i + 1, n_regions):
+            coherency(real, imag, scale, i, j, re, im)
+            row = out[place]
+            for f in range(n_bins):
+                row[f] = re[f] * re[f] + im[f] * im[f]
+            place += 1
+    return out
+
+
+@kernel
+def count_coherences(real: Array, imag: Array, scale: Array, threshold: float) -> int:
+    """Count the squared coherences of pairs i < j that reach the threshold."""
+    n_regions, _, n_bins = real.shape
+    re, im = np.empty(n_bins), np.empty(n_bins)
+    count = 0
+    for i in range(n_regions):
+        for j in range(i + 1, n_regions):
+            coherency(real, imag, scale, i, j, re, im)
+            for f in range(n_bins):
+                count += re[f] * re[f] + im[f] * im[f] >= threshold
+    return count
+
+
+@kernel
+def delays(
+    real: Array,
+    imag: Array,
+    scale: Array,
+    frequencies: Array,
+    step: int,
+    threshold: float,
+    out: Array,
+) -> None:
+    """Write the delay of every pair that has a long enough significant run."""
+    n_regions, _, n_bins = real.shape
+    re, im = np.empty(n_bins), np.empty(n_bins)
+    for i in range(n_regions):
+        for j in range(i + 1, n_regions):
+            coherency(real, imag, scale, i, j, re, im)
+            first, length = _longest_run(re, im, threshold)
+            if (length + step - 1) // step >= FEWEST_BINS:
+                end = first + length
+                phase = _unwrapped_phase(re[first:end], im[first:end])
+                slope = _slope(frequencies[first:end:step], phase[::step])
+                out[i, j] = slope / (2 * pi)
+                out[j, i] = -out[i, j]
+
+
+@kernel
+def _longest_run(re: Array, im: Array, threshold: float) -> tuple[int, int]:
+    """Return start and length of the first longest run of significant bins."""
+    best_start = 0
+    best = 0
+    length = 0
+    for f in range(re.size):
+        if re[f] * re[f] + im[f] * im[f] >= threshold:
+            length += 1
+            if length > best:
+                best = length
+                best_start = f - length + 1
+        else:
+            length = 0
+    return best_start, best
+
+
+@kernel
+def _unwrapped_phase(re: Array, im: Array) -> Array:
+    """Return the phase of a run, unwrapped from its first bin (a constant does not matter)."""
+    phase = np.empty(re.size)
+    turns = 0.0
+    previous = 0.0
+    for f in range(re.size):
+        angle = atan2(im[f], re[f])
+        if f > 0:
+            if angle - previous > pi:
+                turns -= 1.0
+            elif angle - previous < -pi:
+                turns += 1.0
+        previous = angle
+        phase[f] = angle + 2 * pi * turns
+    return phase
+
+
+@kernel
+def _slope(abscissa: Array, ordinate: Array) -> float:
+    """Return the ordinary least-squares slope."""
+    mean_x = abscissa.mean()
+    mean_y = ordinate.mean()
+    covariance = 0.0
+    variance = 0.0
+    for x, y in zip(abscissa, ordinate):  # noqa: B905 - numba's zip has no `strict`
+        covariance += (x - mean_x) * (y - mean_y)
+        variance += (x - mean_x) ** 2
+    return covariance / variance
