@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup demo test test-quick lint bench docs clean
+.PHONY: help setup demo test test-quick lint bench docs wheel-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -40,5 +40,8 @@ bench: setup  ## Measure speed and memory (never asserted in tests)
 docs: setup  ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+wheel-check: setup  ## Build wheel and sdist, and try the wheel in a new environment without extras
+	tools/check_wheel.sh
+
 clean:  ## Remove what the targets made
-	rm -rf $(VENV) demo docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo dist docs/_build .pytest_cache .mypy_cache .ruff_cache
