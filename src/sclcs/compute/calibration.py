@@ -29,6 +29,7 @@ from sclcs.spi.engine import DEFAULT_MEMORY
 from sclcs.spi.fc_layout import block_size_for
 from sclcs.spi.fc_records import Piece
 from sclcs.spi.fc_writer import add_operators, create_store
+from sclcs.spi.own_operators import known_elsewhere
 from sclcs.spi.runner import family_members
 from sclcs.spi.warmup import warm_up
 
@@ -258,7 +259,8 @@ def peak_memory() -> int:
 
 def _measure_start(operators: Sequence[str], timepoints: int) -> Start:
     """Start a process as a run does; the kernels are compiled by now."""
-    command = [sys.executable, "-c", _START, json.dumps(list(operators)), str(timepoints)]
+    known = known_elsewhere(operators)
+    command = [sys.executable, "-c", _START, json.dumps(known), str(timepoints)]
     begun = time.perf_counter()
     done = subprocess.run(command, check=True, text=True, capture_output=True)
     cpu_seconds, peak = json.loads(done.stdout.splitlines()[-1])

@@ -11,7 +11,8 @@ from functools import cache
 import pandas as pd
 
 from sclcs.core.identity import text_digest
-from sclcs.spi.catalogue import operator_facts
+from sclcs.spi.catalogue import our_operators
+from sclcs.spi.own_operators import own_operators
 
 __all__ = ["SampleName", "bids_labels", "measure_label", "sample_names"]
 
@@ -79,12 +80,13 @@ def bids_labels(texts: Iterable[object]) -> dict[str, str]:
 
 @cache
 def _measure_labels() -> dict[str, str]:
-    return bids_labels(operator_facts())
+    return bids_labels(our_operators())
 
 
 def measure_label(operator: str) -> str:
     """Return the label of an operator, for example ``covEmpiricalCovariance``."""
-    return _measure_labels()[operator]
+    ours = _measure_labels()
+    return ours[operator] if operator in ours else f"own{bids_labels(own_operators())[operator]}"
 
 
 def sample_names(samples: pd.DataFrame) -> list[SampleName]:

@@ -29,6 +29,7 @@ from sclcs.spi.fc_writer import (
     outdated_operators,
     remove_leftovers,
 )
+from sclcs.spi.own_operators import require_known_elsewhere
 from sclcs.spi.warmup import warm_up
 
 __all__ = ["FillReport", "compute_store", "fill_store", "hand_over", "is_done", "prepare_shares"]
@@ -222,6 +223,7 @@ def hand_over(computation: Computation, who: ExecutorChoice, command: Sequence[s
     """
     if who.kind.hand_over is None:
         raise InputError(f"Work on {who} is done at once; there is nothing to hand over.")
+    require_known_elsewhere(computation.operators, str(who))
     prepare_shares(computation)
     store = computation.store
     folder = store.path.with_name(f"{store.path.name}-{who.kind.name}")
@@ -255,6 +257,8 @@ def _known(computation: Computation, stores: Sequence[FCStore]) -> list[KnownRow
 
 
 def _executor(computation: Computation, who: ExecutorChoice) -> Executor:
+    if who.kind.elsewhere or who.processes > 1:
+        require_known_elsewhere(computation.operators, str(who))
     if who.kind.elsewhere and not isinstance(computation.cohort.signals, LazySignals):
         raise InputError(
             f"Workers of {who.kind.name} read the cohort from disk, but this one is in memory "

@@ -6,13 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 from sclcs.spi.catalogue import catalogue
 from sclcs.spi.engine import compute, compute_block
+from sclcs.spi.register import register, unregister
 from sclcs.spi.sets import resolve
 from sclcs.spi.status import status_table
 
 if TYPE_CHECKING:
     from sclcs.spi.transformer import FCTransformer
 
-__all__ = ["FCTransformer", "catalogue", "compute", "compute_block", "resolve", "status_table"]
+__all__ = [
+    "FCTransformer",
+    "catalogue",
+    "compute",
+    "compute_block",
+    "register",
+    "resolve",
+    "status_table",
+    "unregister",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

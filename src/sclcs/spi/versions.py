@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sclcs.spi.catalogue import operator_facts
+from sclcs.spi.own_operators import own_operators
 
 __all__ = ["ENGINE_VERSION", "FAMILY_VERSIONS", "Stamp", "operator_stamp", "operator_version"]
 
@@ -41,7 +42,7 @@ class Stamp:
 
 
 def operator_version(identifier: str) -> str:
-    """Return the version of an operator's numbers: the engine's and its family's.
+    """Return the version of an operator's numbers: the engine's and its family's, or its own.
 
     Examples
     --------
@@ -49,6 +50,9 @@ def operator_version(identifier: str) -> str:
     '1.1'
     """
     family = operator_facts()[identifier].family
+    own = own_operators().get(identifier)
+    if own is not None:
+        return f"{ENGINE_VERSION}.{own.version}"
     return f"{ENGINE_VERSION}.{FAMILY_VERSIONS.get(family, 1)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -15,7 +15,7 @@ from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, NotFoundError
 from sclcs.encoder.trained import TrainedEncoder
 from sclcs.run_folder import RunConfig, RunFolder
-from sclcs.spi.catalogue import catalogue
+from sclcs.spi.catalogue import catalogue_rows
 from sclcs.spi.fc_store import FCStore
 
 __all__ = ["RunParts", "catalogue_row"]
@@ -158,11 +158,5 @@ def _optional(read: Callable[[], Part | None]) -> Part | None:
 
 def catalogue_row(spi: str) -> Mapping[str, Any]:
     """Return what the catalogue says of an operator; blanks for one it does not know."""
-    rows = _catalogue_rows()
-    return rows.get(spi, {"description": "", "family": "", "directed": None, "reference": ""})
-
-
-@cache
-def _catalogue_rows() -> Mapping[str, Mapping[str, Any]]:
-    rows: Any = catalogue().to_dict(orient="index")
-    return {str(name): row for name, row in rows.items()}
+    nothing = {"description": "", "family": "", "directed": None, "reference": ""}
+    return catalogue_rows().get(spi, nothing)
