@@ -21,10 +21,10 @@ def cohort(tmp_path_factory):
 
 def test_a_run_shows_its_stages_the_best_operators_and_the_report(sclcs, cohort, tmp_path):
     out = tmp_path / "RUN"
-    shown = sclcs("run", cohort, "--task", "diagnosis", "--task", "site", *QUICK, "--out", out)
+    shown = sclcs("run", cohort, "--task", "diagnosis", "--task", "sex", *QUICK, "--out", out)
     assert shown.code == 0, shown.err
     folder = RunFolder.open(out)
-    assert folder.tasks == ["diagnosis", "site"]
+    assert folder.tasks == ["diagnosis", "sex"]
     for number in range(1, 9):
         assert f"[{number}/8] " in shown.out
     for task in folder.tasks:
@@ -34,12 +34,12 @@ def test_a_run_shows_its_stages_the_best_operators_and_the_report(sclcs, cohort,
         assert f"{row['low']:.3f} to {row['high']:.3f}" in shown.out
     assert shown.out.rstrip().endswith(f"Report: {folder.report_file}")
     again = sclcs(
-        "run", cohort, "--task", "diagnosis", "--task", "site", *QUICK, "--out", out, "--json"
+        "run", cohort, "--task", "diagnosis", "--task", "sex", *QUICK, "--out", out, "--json"
     )
     facts = json.loads(again.out)  # stage lines go elsewhere
     assert facts["stages"] == []
     assert facts["report"] == str(folder.report_file)
-    assert set(facts["best"]) == {"diagnosis", "site"}
+    assert set(facts["best"]) == {"diagnosis", "sex"}
     assert "[8/8] Write the report: done before" in again.err
 
 

@@ -11,7 +11,7 @@ from sclcs.selection import SELECTORS
 def stored_cohort(tmp_path_factory):
     """36 samples: 12 subjects x 3 windows, 5 regions, 21 time points."""
     path = tmp_path_factory.mktemp("select") / "cohort.zarr"
-    simulate_cohort(12, 3, 5, length=21, stride=10, seed=2).save(path)
+    simulate_cohort(12, 3, 5, length=21, stride=11, seed=2).save(path)
     return path
 
 

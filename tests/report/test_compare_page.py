@@ -82,7 +82,7 @@ def test_other_samples_and_scores_are_pointed_out(finished_run, tmp_path):
     run = make_run(tmp_path / "RUN", until="check", cohort=cohort, score="auc")
     page = Page(compare_report([finished_run, run]).get_standalone())
     assert "about different samples" in page.text
-    assert "score operators differently (auc, cohen_d)" in page.text
+    assert "score operators differently (auc, the default)" in page.text
     assert page.sections() == ["answers", "facts"]
 
 

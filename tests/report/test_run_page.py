@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 from run_example import IMAGE, OPERATORS, REGION, SITE, TITLE, make_run
 
+from sclcs.benchmark.verdict import entry_name
 from sclcs.encoder import EncoderSettings, TrainedEncoder
 from sclcs.report.html import run_report
+from sclcs.report.html.formats import number
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.sections.composition import composition_section
 from sclcs.report.html.sections.connectivity import class_means
@@ -112,11 +114,13 @@ def test_the_same_folder_gives_the_same_page(finished_run, html, copied_run):
 
 def test_the_answer_names_the_best_on_everybody(finished_run, page):
     for task in ("subject", "diagnosis"):
-        best = finished_run.confirmed(task).table.iloc[0]
+        truth = finished_run.truth(task)
+        best = truth.best_set.iloc[0]
         assert f"Task: {task}" in page.text
-        assert best["spi"] in page.text
-        assert f"{best['score']:.2f}".replace("-", "−") in page.text
-    assert "Checked: with every operator on everybody" in page.text
+        assert f"{best['name']} {best['spi']}" in page.text
+        assert number(best["score"]) in page.text
+        assert truth.answer[0] in page.text
+    assert "Checked: two stages alone would have" in page.text
     costs = finished_run.confirmation()["costs"]
     assert run_costs(RunParts(finished_run)).everything == costs["everything_measured"]
 
@@ -209,9 +213,12 @@ def test_the_methods_paragraph_says_what_was_done(finished_run, tmp_path):
     assert "36 samples of 12 subjects, each with 6 regions and 40 time points (TR 2 s)" in text
     assert "A core-set of 14 samples (39\u00a0% of the cohort)" in text
     assert f"{len(OPERATORS)} statistical pairwise interactions" in text
-    assert "95\u00a0% intervals of scores and ranks are percentiles over 30 bootstrap draws" in text
-    best = finished_run.confirmed("diagnosis").table["spi"].iloc[0]
-    assert f"For diagnosis, {best} (" in text
+    assert "tested by 1,000 permutations within site, family-wise over operators" in text
+    assert "95\u00a0% intervals and the set of operators that could be the best" in text
+    assert "scored for subject by Cohen's d" in text
+    assert "scored for diagnosis by explained share" in text
+    best = finished_run.truth("diagnosis").groups.iloc[0]
+    assert f"The highest score on the whole cohort is that of {entry_name(best)}" in text
     assert "Zhan L, Li Z, Huang J, Jia T (2026)" in references[0]
     assert any("10.1038/s43588-023-00519-x" in entry for entry in references)
     assert "two-stage sampling" not in references

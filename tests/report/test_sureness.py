@@ -5,12 +5,14 @@ import pytest
 
 from sclcs.benchmark.criteria import CRITERIA
 from sclcs.benchmark.ranking import COLUMNS, Ranking
-from sclcs.report.html.sections.sureness import close_rivals, judge
+from sclcs.report.html.sections.sureness import judge
 
 NAMES = ["kendalltau", "cov_OAS", "mi_gaussian"]
+GUIDED = {"method": "guided", "samples": 9, "guided": True}
+DRAWN = {"method": "stratified", "samples": 9, "guided": False}
 
 
-def make_run_stub(ranking=None, confirmed=None, truth=None, certificate=None):
+def make_run_stub(ranking=None, confirmed=None, truth=None, certificate=None, panel=None):
     """A run as far as the judgement is concerned."""
     parts = {
         "ranking": ranking,
@@ -20,10 +22,13 @@ def make_run_stub(ranking=None, confirmed=None, truth=None, certificate=None):
     }
     run = Mock(**{f"{name}.return_value": value for name, value in parts.items()})
     run.core.parameters = {}
+    run.confirmation = {"tasks": {"diagnosis": {"effect": panel}}}
     return run
 
 
-def make_ranking(scores, half_width=0.1, score="cohen_d", names=NAMES, p=0.001):
+def make_ranking(
+    scores, half_width=0.1, *, score="cohen_d", names=NAMES, p=0.001, coreset=None, halves=0.7
+):
     table = pd.DataFrame({"spi": names, "name": names, "score": scores})
     table["low"], table["high"] = table["score"] - half_width, table["score"] + half_width
     table["rank"] = table["score"].rank(ascending=False)
@@ -31,85 +36,150 @@ def make_ranking(scores, half_width=0.1, score="cohen_d", names=NAMES, p=0.001):
     reach = table["score"].max() - 2 * half_width
     table["best_set"] = table["score"] >= reach
     table["best_p"] = table["best_set"].astype(float).where(table["low"].notna())
-    table["n_samples"], table["status"], table["reason"], table["rank_group"] = 9, "ok", "", ""
+    table["n_samples"], table["status"] = 9, "ok"
+    texts = {"source", "scatter_class", "equivalents", "reason", "rank_group"}
     for name in set(COLUMNS) - set(table.columns):
-        table[name] = "" if name in {"source", "scatter_class"} else float("nan")
-    findings = {"entries": len(names), "effect": {"p": p, "operators": 1, "exchangeable": None}}
-    return Ranking(table[list(COLUMNS)], "diagnosis", score, findings=findings)
+        table[name] = "" if name in texts else float("nan")
+    findings = {
+        "entries": len(names),
+        "effect": {"p": p, "operators": 1, "exchangeable": None},
+        "halves": {"kendall": halves},
+    }
+    if table["best_p"].notna().any():
+        findings["best_set"] = {"entries": int(table["best_set"].sum()), "confidence": 0.9}
+    return Ranking(table[list(COLUMNS)], "diagnosis", score, coreset, findings=findings)
 
 
 def judged(basis, **parts):
-    verdict, remarks = judge(make_run_stub(**parts), "diagnosis", basis, basis.groups)
-    return verdict, " ".join(remark.text for remark in remarks)
+    found = judge(make_run_stub(**parts), "diagnosis", basis)
+    return found.badge, " ".join([found.headline, *(remark.text for remark in found.remarks)])
 
 
 @pytest.mark.parametrize(
-    ("scores", "half_width", "p", "verdict"),
+    ("scores", "half_width", "changes", "badge", "first"),
     [
-        ([0.9, 0.5, 0.4], 0.1, 0.001, "Clear winner"),
-        ([0.9, 0.85, 0.4], 0.1, 0.001, "Close call"),
-        ([0.9, 0.5, 0.4], 0.1, 0.3, "No effect found"),
-        ([0.9, 0.5, 0.4], float("nan"), 0.001, "No intervals"),
+        ([0.9, 0.5, 0.4], 0.1, {}, "Clear winner", "The best operator is kendalltau"),
+        (
+            [0.9, 0.85, 0.4],
+            0.1,
+            {},
+            "Several could be the best",
+            "The data cannot tell these 2 operators apart",
+        ),
+        ([0.9, 0.5, 0.4], 0.1, {"p": 0.3}, "No effect found", "No operator sees diagnosis"),
+        ([0.9, 0.5, 0.4], 0.1, {"p": None}, "Cannot be tested", "Whether any operator sees"),
+        (
+            [0.9, 0.5, 0.4],
+            0.1,
+            {"halves": 0.19},
+            "Cannot be answered",
+            "This cohort cannot answer the question: halves of it agree at 0.19",
+        ),
+        ([0.9, 0.5, 0.4], float("nan"), {}, "No intervals", "First is kendalltau"),
     ],
 )
-def test_permutations_and_the_best_set_decide_the_verdict(scores, half_width, p, verdict):
-    basis = make_ranking(scores, half_width, p=p)
-    found, _ = judged(basis, ranking=basis, confirmed=basis)
-    assert found.text == verdict
+def test_the_answer_is_read_from_all_operators_on_everybody(
+    scores, half_width, changes, badge, first
+):
+    truth = make_ranking(scores, half_width, **changes)
+    core = make_ranking(scores, half_width, coreset=DRAWN)
+    found, text = judged(truth, ranking=core, confirmed=core, truth=truth)
+    assert found.text == badge
+    assert text.startswith(first)
 
 
 def test_an_effect_is_claimed_from_permutations_only():
     _, text = judged(make_ranking([0.9, 0.2, 0.1], p=0.2))
-    assert "No operator sees diagnosis" in text
+    assert text.startswith("No operator sees diagnosis")
     assert "family-wise p = 0.2" in text
+    assert "could be" not in text
     _, text = judged(make_ranking([0.9, 0.2, 0.1], p=0.001))
     assert "There is an effect of diagnosis" in text
 
 
-def test_rivals_are_counted():
-    assert close_rivals(make_ranking([0.9, 0.85, 0.72]).groups) == 2
-    assert close_rivals(make_ranking([0.9, 0.5, 0.4]).groups) == 0
-    _, text = judged(make_ranking([0.9, 0.75, 0.4]))
-    assert "cannot tell 1 other operator from the best" in text
+def test_winners_are_not_tested_with_the_labels_that_chose_them():
+    confirmed = make_ranking([0.9, 0.5], names=NAMES[:2], p=0.001)
+    drawn = make_ranking([0.9, 0.5, 0.4], coreset=DRAWN, p=0.3)
+    badge, text = judged(confirmed, ranking=drawn, confirmed=confirmed)
+    assert badge.text == "Effect not sure"
+    assert "where all 3 operators were tested, none sees diagnosis beyond chance (p = 0.3)" in text
+    assert "There is an effect" not in text
+    drawn = make_ranking([0.9, 0.5, 0.4], coreset=DRAWN, p=0.01)
+    badge, text = judged(confirmed, ranking=drawn, confirmed=confirmed)
+    assert "On the core-set already: There is an effect of diagnosis" in text
+    assert badge.text == "Best of those checked"
+    searched = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED, p=0.001)
+    badge, text = judged(confirmed, ranking=searched, confirmed=confirmed)
+    assert badge.text == "Effect not sure"
+    assert "chosen with the same labels, so that p is too small" in text
+
+
+def test_the_panel_tests_where_a_search_chose():
+    confirmed = make_ranking([0.9, 0.5], names=NAMES[:2], p=0.001)
+    core = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED)
+    panel = {"p": 0.002, "operators": 3, "entries": 10, "exchangeable": "site"}
+    badge, text = judged(confirmed, ranking=core, confirmed=confirmed, panel=panel)
+    assert badge.text == "Best of those checked"
+    assert "tested with the 10 operators of the panel, which no score chose" in text
+    badge, text = judged(confirmed, ranking=core, confirmed=confirmed, panel=panel | {"p": 0.4})
+    assert badge.text == "No effect found"
+    assert text.startswith("No effect of diagnosis is shown (family-wise p = 0.4")
+
+
+def test_a_guided_core_set_alone_gives_ranks_only():
+    core = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED)
+    badge, text = judged(core, ranking=core)
+    assert badge.text == "Ranks only"
+    assert "nothing about the size of effects" in text
+    assert "First by rank is kendalltau" in text
+    assert "There is an effect" not in text
+    assert "0.9" not in text
 
 
 def test_the_whole_cohort_confirms_or_corrects():
-    core, everybody = make_ranking([0.9, 0.5, 0.4]), make_ranking([0.3, 0.8, 0.1])
-    _, text = judged(core, ranking=core)
+    core = make_ranking([0.9, 0.5, 0.4], coreset=DRAWN)
+    everybody = make_ranking([0.3, 0.8, 0.1])
+    badge, text = judged(core, ranking=core)
+    assert badge.text == "Not confirmed"
     assert "Not confirmed on the whole cohort yet" in text
-    _, text = judged(core, ranking=core, confirmed=core)
+    same = make_ranking([0.9, 0.5, 0.4])
+    _, text = judged(same, ranking=core, confirmed=same)
     assert "Confirmed: first on the core-set and first on the whole cohort." in text
+    assert text.startswith("Of the 3 operators on everybody: the best operator is kendalltau")
     _, text = judged(everybody, ranking=core, confirmed=everybody)
     assert "Corrected by the whole cohort: on the core-set it had place 2 of 3." in text
 
 
 def test_operators_nobody_looked_at_are_counted():
-    core = make_ranking([0.9, 0.5, 0.85])
+    core = make_ranking([0.9, 0.5, 0.85], coreset=DRAWN)
     confirmed = make_ranking([0.9, 0.5], names=NAMES[:2])
-    verdict, text = judged(confirmed, ranking=core, confirmed=confirmed)
-    assert verdict.text == "Best of those checked"
-    assert "1 more operator could be as good, but only the best 2 were computed" in text
-    verdict, text = judged(confirmed, ranking=core, confirmed=confirmed, truth=core)
-    assert verdict.text == "Clear winner"
+    badge, text = judged(confirmed, ranking=core, confirmed=confirmed)
+    assert badge.text == "Best of those checked"
+    assert "1 more operator could be as good, but only the first 2 were computed" in text
+    truth = make_ranking([0.9, 0.5, 0.4])
+    badge, text = judged(truth, ranking=core, confirmed=confirmed, truth=truth)
+    assert badge.text == "Clear winner"
     assert "could be as good" not in text
 
 
 def test_ties_share_the_first_place():
-    core = make_ranking([0.9, 0.9, 0.4])
+    core = make_ranking([0.9, 0.9, 0.4], coreset=DRAWN)
     everybody = make_ranking([0.7, 0.8, 0.1])
     _, text = judged(everybody, ranking=core, confirmed=everybody)
     assert "Confirmed: first" in text
 
 
 def test_truth_and_certificate_are_told():
-    core, truth = make_ranking([0.9, 0.5, 0.4]), make_ranking([0.5, 0.6, 0.1])
+    core = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED)
+    confirmed, truth = make_ranking([0.9, 0.5, 0.4]), make_ranking([0.5, 0.6, 0.1])
     certificate = {
         "task": "diagnosis",
         "ndcg@10": {"expected": 0.951, "low": 0.9, "high": 1.0},
         "confidence": 0.9,
     }
-    _, text = judged(core, ranking=core, confirmed=core, truth=truth, certificate=certificate)
-    assert "on everybody it has place 2 of 3 (better than 33\u00a0% of them)" in text
+    _, text = judged(truth, ranking=core, confirmed=confirmed, truth=truth, certificate=certificate)
+    assert "would have answered kendalltau, which has place 2 of 3 on everybody" in text
+    assert "(better than 33\u00a0% of them)" in text
     assert "nDCG@10 0.95 (90\u00a0% interval 0.90 to 1.00" in text
 
 
@@ -128,7 +198,7 @@ def test_what_was_searched_is_said_where_it_is_not_what_is_certified(score, sear
     certificate = {"task": "diagnosis", "score": score, "ndcg@10": ends, "confidence": 0.9}
     run = make_run_stub(ranking=core, confirmed=core, certificate=certificate)
     run.core.parameters = {"score_searched": searched}
-    _, remarks = judge(run, "diagnosis", core, core.groups)
+    remarks = judge(run, "diagnosis", core).remarks
     (text,) = [remark.text for remark in remarks if remark.text.startswith("Certificate")]
     assert f"never saw by {CRITERIA[score].label} with nDCG@10 0.95" in text
     assert says in text

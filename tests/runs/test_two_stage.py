@@ -130,9 +130,9 @@ def test_a_changed_setting_redoes_what_depends_on_it(copied, cohort, tmp_path, c
 
 
 def test_back_again_it_is_as_before(copied, finished, cohort):
-    start(cohort, copied, tasks=["subject", "site"], full_benchmark=True, export=["relmat"])
-    assert (copied / "ranking-site.csv").exists()
-    assert (copied / "truth-site.csv").exists()
+    start(cohort, copied, tasks=["subject", "sex"], full_benchmark=True, export=["relmat"])
+    assert (copied / "ranking-sex.csv").exists()
+    assert (copied / "truth-sex.csv").exists()
     start(cohort, copied)
     expect_same(copied, finished)
     assert not (copied / "exports").exists()
@@ -308,7 +308,7 @@ def test_samples_with_constant_regions_stop_the_run_or_are_left_out(tmp_path):
     ("changes", "error", "says"),
     [
         ({"tasks": ["handedness"]}, UnknownNameError, "no column 'handedness'.*diagnosis"),
-        ({"tasks": ["constant"]}, InputError, "'constant': there is no between pair"),
+        ({"tasks": ["constant"]}, InputError, "'constant': all 12 subjects are of one class"),
         ({"tasks": ["empty"]}, InputError, "'empty': no sample has a label"),
         ({"tasks": ["site", "site"]}, InputError, "every task once"),
         ({"spis": ["pecc"]}, UnknownNameError, "'pecc'; the nearest are pec"),
@@ -357,10 +357,10 @@ def test_of_operators_that_are_bound_to_tie_one_is_among_the_best(finished):
     ranking = RunFolder(finished).ranking()
     table = pd.concat([ranking.table] * 2, ignore_index=True)
     table["spi"] = [f"{place}-{name}" for place, name in enumerate(table["spi"])]
-    table["rank_group"] = ["x", "", "y", "x", "", "y"]
+    names = table["spi"].tolist()
+    table["equivalents"] = [names[3], "", "", names[0], "", ""]
     table["rank"] = [1.5, 3.5, 5.5, 1.5, 3.5, 5.5]
     table.loc[5, ["score", "rank", "status"]] = [np.nan, np.nan, "constant"]
-    names = table["spi"].tolist()
     many = Ranking(table, "subject", "cohen_d")
     assert winners(many, 10) == [names[0], names[1], names[4], names[2]]
     assert winners(many, 2) == names[:2]
@@ -472,7 +472,7 @@ def upgrade_operator(patch):
     ("upgrade", "redone"),
     [
         (upgrade_selector, ["select"]),
-        (upgrade_score, ["rank", "confirm"]),
+        (upgrade_score, ["rank", "confirm", "report"]),  # rankings say which version
         (upgrade_ranking, ["rank", "confirm"]),
         (upgrade_operator, ["compute-core", "rank", "compute-top", "confirm", "report"]),
     ],

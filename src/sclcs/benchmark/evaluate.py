@@ -105,6 +105,26 @@ class Evaluation:
     status: list[str]
     reason: list[str]
 
+    def in_order(self, places: NDArray[np.intp]) -> Evaluation:
+        """Return the same answers with the operators in another order."""
+
+        def listed(values: list[T]) -> list[T]:
+            return [values[place] for place in places]
+
+        def each(values: dict[str, Floats]) -> dict[str, Floats]:
+            return {name: array[places] for name, array in values.items()}
+
+        return Evaluation(
+            listed(self.operators),
+            each(self.point),
+            each(self.drawn),
+            each(self.statistics),
+            listed(self.scatter),
+            self.n_samples[places],
+            listed(self.status),
+            listed(self.reason),
+        )
+
 
 @dataclass
 class _Answer:

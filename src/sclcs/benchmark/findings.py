@@ -62,6 +62,7 @@ def find(
         how many entries it has; ``worth``: of the chosen operator on new subjects;
         ``halves``: how well halves of the subjects agree; ``scatter``; ``classes``.
     """
+    evaluation = evaluation.in_order(np.argsort(evaluation.operators))
     groups = equivalence_groups(evaluation.operators)
     if not ranks_only:
         groups = [""] * len(groups)
@@ -75,6 +76,7 @@ def find(
     columns = _columns(point[firsts], drawn, question.n_subjects, confidence)
     columns |= _tests(statistics, scatters, question)
     table = _table(evaluation, point, groups, {k: v[entry_of] for k, v in columns.items()})
+    table["equivalents"] = _equivalents(evaluation.operators, entry_of)
     return table, _findings(columns, halves, point[firsts], question)
 
 
@@ -137,6 +139,18 @@ def _table(
     table["status"], table["reason"] = evaluation.status, evaluation.reason
     table["rank_group"] = groups
     return table
+
+
+def _equivalents(operators: list[str], entry_of: Integers) -> list[str]:
+    """Return for every operator the others of its entry, with blanks between them."""
+    members: dict[int, list[str]] = {}
+    for spi, entry in zip(operators, entry_of.tolist(), strict=True):
+        members.setdefault(entry, []).append(spi)
+    alike = [members[entry] for entry in entry_of.tolist()]
+    return [
+        " ".join(other for other in names if other != spi)
+        for spi, names in zip(operators, alike, strict=True)
+    ]
 
 
 def _findings(

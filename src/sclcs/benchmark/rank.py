@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from sclcs.benchmark.criteria import Criterion, find_criterion
 from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
 from sclcs.benchmark.features import Similarity, Vectorize
@@ -136,8 +138,8 @@ def rank(
     measure = Measure(vectorize, similarity, max_nonfinite, max_constant)
     fingerprint = source.fingerprint if isinstance(source, Cohort | FCSource) else None
     if isinstance(source, Cohort) and coreset is not None:
-        coreset.rows(source.sample_ids)  # names the samples that are not there
-        source = source.take(list(coreset.sample_ids))
+        rows = np.sort(coreset.rows(source.sample_ids))  # in the order of a store of them
+        source = source.take([source.sample_ids[row] for row in rows])
     matrices, operators = as_source(source, cohort, spis=spis, n_jobs=n_jobs, seed=seed)
     question = make_question(
         matrices.samples,
@@ -181,7 +183,7 @@ def rank(
         "versions": versions(),
     }
     return Ranking(
-        table,
+        table if coreset is None else table.assign(source="core-set"),
         question.target.name,
         criterion.name,
         _coreset_facts(coreset, question),
@@ -227,4 +229,6 @@ def _coreset_facts(coreset: CoreSet | None, question: Question) -> dict[str, Any
         "samples": len(coreset),
         "subjects": question.n_subjects,
         "weighted": coreset.weight is not None,
+        # A search that looked at scores leaves a certificate, and enlarges them.
+        "guided": bool(coreset.parameters.get("guided", "certificate" in coreset.parameters)),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ COLUMNS = (
     "rank_high",
     "p",
     "best_set",
+    "equivalents",
     "source",
     "n_samples",
     "status",
@@ -38,7 +39,16 @@ COLUMNS = (
     "scatter_p",
     "scatter_class",
 )
-_TEXT = ("spi", "name", "source", "status", "reason", "rank_group", "scatter_class")
+_TEXT = (
+    "spi",
+    "name",
+    "equivalents",
+    "source",
+    "status",
+    "reason",
+    "rank_group",
+    "scatter_class",
+)
 
 
 class Ranking:
@@ -51,8 +61,9 @@ class Ranking:
         ``low`` to ``high``; ``rank`` (1 is best; equivalent operators count as one) with its
         interval ``rank_low`` to ``rank_high``; ``p``, the family-wise p of seeing the target at
         all (``p_single`` without the correction); ``best_set``, whether the data cannot tell it
-        from the best (``best_p`` is the p of that); ``source`` of the score (exact, estimated
-        or core-set); ``n_samples`` that were used; ``status`` (ok, not-finite, constant,
+        from the best (``best_p`` is the p of that); ``equivalents``, other operators with the
+        same score by construction, with blanks between them; ``source`` of the score (exact,
+        estimated or core-set); ``n_samples`` that were used; ``status`` (ok, not-finite, constant,
         undefined) with the ``reason``; ``rank_group``, the operators that rank alike by
         construction; for labels ``scatter``, the variance of the most scattered class
         (``scatter_class``) by that of the least, with its family-wise p ``scatter_p``.
@@ -106,6 +117,15 @@ class Ranking:
         return self.table.set_index("spi")["score"]
 
     @property
+    def ranks_only(self) -> bool:
+        """Whether scores and intervals are no effects, because a search enlarged them.
+
+        So it is on a core-set that was chosen by looking at scores: it says something about
+        the order of operators, and nothing about the size of effects.
+        """
+        return self.coreset is not None and bool(self.coreset.get("guided"))
+
+    @property
     def groups(self) -> pd.DataFrame:
         """The table with equivalent operators as one row, under the name people know best.
 
@@ -114,16 +134,33 @@ class Ranking:
         from sclcs.spi.names import best_known
 
         table = self.table
-        key = table["rank_group"].where(table["rank_group"] != "", table["spi"])
-        key = key.where(table["status"] == "ok", table["spi"])
+        known = zip(table["spi"], table["equivalents"], strict=True)
+        keys = [" ".join(sorted((spi, *others.split()))) for spi, others in known]
         chosen, others = [], []
-        for _, members in table.groupby(key, sort=False):
+        for key, members in table.groupby(pd.Series(keys, dtype=object), sort=False):
             first = best_known(members["spi"]) or members["spi"].iloc[0]
             chosen.append(int(members.index[members["spi"] == first][0]))
-            others.append([name for name in members["spi"] if name != first])
+            others.append([name for name in str(key).split() if name != first])
         found = table.loc[chosen].reset_index(drop=True)
         found["also"] = pd.Series(others, dtype=object)
         return found
+
+    def naming(self, equivalents: Mapping[str, Sequence[str]]) -> Ranking:
+        """Return the ranking with equivalents that were not ranked, because they need not be.
+
+        Parameters
+        ----------
+        equivalents : mapping of str to sequence of str
+            By operator: those that have the same score by construction.
+
+        Returns
+        -------
+        Ranking
+        """
+        known = zip(self.table["spi"], self.table["equivalents"], strict=True)
+        named = [" ".join(equivalents.get(spi, before.split())) for spi, before in known]
+        table = self.table.assign(equivalents=named)
+        return Ranking(table, self.task, self.score, self.coreset, self.provenance, self.findings)
 
     @property
     def best_set(self) -> pd.DataFrame:

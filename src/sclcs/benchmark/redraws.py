@@ -85,7 +85,8 @@ def joint_draws(point: Floats, halves: Floats, n_draws: int, seed: int = 0) -> F
     covariance = score_covariance(point[known], halves[known][:, usable])
     values, vectors = np.linalg.eigh(covariance)
     normal = generator(seed, "redraws").standard_normal((int(known.sum()), n_draws))
-    noise = (vectors * np.sqrt(np.maximum(values, 0.0))) @ normal
+    # The symmetric root: signs and order of eigenvectors, which processors choose, do not matter.
+    noise = (vectors * np.sqrt(np.maximum(values, 0.0))) @ (vectors.T @ normal)
     drawn[known] = point[known][:, None] + noise
     return drawn
 

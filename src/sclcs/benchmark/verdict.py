@@ -4,22 +4,73 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from sclcs.benchmark.findings import ALPHA
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sclcs.benchmark.ranking import Ranking
 
-__all__ = ["CANNOT_ANSWER", "entry_name", "sentences"]
+__all__ = ["CANNOT_ANSWER", "Verdict", "effect_sentence", "entry_name", "find_verdict", "sentences"]
 
-ALPHA = 0.05
 CANNOT_ANSWER = 0.2  # Kendall of halves below which the order of operators is not repeatable
 ROUGHLY = 0.4
+Kind = Literal["ranks-only", "no-effect", "untestable", "cannot-answer", "one", "several", "order"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer of a ranking in one sentence.
+
+    Parameters
+    ----------
+    kind : str
+        ``one`` operator is the best, or one of ``several``; the cohort ``cannot-answer``; there
+        is ``no-effect``, or it is ``untestable``; ``ranks-only`` on a guided core-set; ``order``
+        where subjects were not redrawn.
+    text : str
+        The sentence.
+    """
+
+    kind: Kind
+    text: str
+
+
+def find_verdict(ranking: Ranking) -> Verdict:
+    """Return the answer of a ranking: whether there is one, and which operators it is.
+
+    Parameters
+    ----------
+    ranking : Ranking
+
+    Returns
+    -------
+    Verdict
+    """
+    effect, kendall = ranking.findings.get("effect"), _halves(ranking)
+    if ranking.ranks_only:
+        return Verdict("ranks-only", _ranks_only(ranking))
+    if effect is not None and effect["p"] is None:
+        return Verdict("untestable", effect_sentence(ranking))
+    if effect is not None and effect["p"] >= ALPHA:
+        return Verdict("no-effect", effect_sentence(ranking))
+    if kendall is not None and kendall < CANNOT_ANSWER:
+        text = (
+            f"This cohort cannot answer the question: halves of it agree at {kendall:.2f} on the "
+            "order of operators (Kendall; 1 is the same order, 0 is chance)."
+        )
+        return Verdict("cannot-answer", text)
+    best = _best(ranking)
+    if best:
+        return Verdict("one" if len(ranking.best_set) == 1 else "several", best)
+    return Verdict("order", _first(ranking))
 
 
 def sentences(ranking: Ranking) -> list[str]:
-    """Return what may be said about a ranking, the most important first.
+    """Return what may be said about a ranking, the answer first.
 
     Parameters
     ----------
@@ -28,13 +79,20 @@ def sentences(ranking: Ranking) -> list[str]:
     Returns
     -------
     list of str
-        Whether there is an effect; whether the cohort can order operators at all; which could
-        be the best; what the choice is worth on new subjects; whether classes scatter alike.
+        The answer; whether there is an effect; whether the cohort can order operators at all;
+        which could be the best; what the choice is worth on new subjects; whether classes
+        scatter alike.
     """
-    found = ranking.findings
-    parts = [_effect(ranking, found.get("effect")), _order(found), _best(ranking, found)]
-    parts += [_worth(ranking, found.get("worth")), _scatter(found.get("scatter"))]
-    return [part for part in parts if part]
+    verdict, found = find_verdict(ranking), ranking.findings
+    if verdict.kind == "ranks-only":
+        return [verdict.text]
+    parts = [verdict.text]
+    if verdict.kind not in {"no-effect", "untestable"}:  # without an effect the order is noise
+        order = "" if verdict.kind == "cannot-answer" else _order(ranking)
+        parts += [effect_sentence(ranking), order, _best(ranking)]
+        parts += [_worth(ranking, found.get("worth"))]
+    parts += [_scatter(found.get("scatter"))]
+    return list(dict.fromkeys(part for part in parts if part))
 
 
 def entry_name(row: Mapping[Any, Any] | pd.Series) -> str:
@@ -49,7 +107,9 @@ def entry_name(row: Mapping[Any, Any] | pd.Series) -> str:
     return f"{name} and {others} equivalent{'s' if others > 1 else ''}"
 
 
-def _effect(ranking: Ranking, effect: dict[str, Any] | None) -> str:
+def effect_sentence(ranking: Ranking) -> str:
+    """Say whether any operator sees the target; empty if nothing was permuted."""
+    effect = ranking.findings.get("effect")
     if effect is None:
         return ""
     what = "persons" if ranking.task == "subject" else ranking.task
@@ -65,7 +125,7 @@ def _effect(ranking: Ranking, effect: dict[str, Any] | None) -> str:
         return (
             f"No operator sees {what}: the strongest of {n} would look as strong by chance in "
             f"{_percent(effect['p'])} of cohorts without any effect (family-wise p = "
-            f"{effect['p']:.2g}, target permuted{where}). The order below is noise."
+            f"{effect['p']:.2g}, target permuted{where}). The order of operators is noise."
         )
     many = "1 of them sees" if effect["operators"] == 1 else f"{effect['operators']} of them see"
     return (
@@ -74,21 +134,22 @@ def _effect(ranking: Ranking, effect: dict[str, Any] | None) -> str:
     )
 
 
-def _order(found: dict[str, Any]) -> str:
-    kendall = found.get("halves", {}).get("kendall")
-    if kendall is None or math.isnan(kendall):
+def _halves(ranking: Ranking) -> float | None:
+    kendall = ranking.findings.get("halves", {}).get("kendall")
+    return None if kendall is None or math.isnan(kendall) else float(kendall)
+
+
+def _order(ranking: Ranking) -> str:
+    kendall = _halves(ranking)
+    if kendall is None:
         return ""
-    if kendall < CANNOT_ANSWER:
-        return (
-            f"This cohort cannot order the operators: halves of it agree at {kendall:.2f} "
-            "(Kendall; 1 is the same order, 0 is chance)."
-        )
     if kendall < ROUGHLY:
-        return f"It can order the operators only roughly: halves of it agree at {kendall:.2f}."
+        return f"The cohort orders operators only roughly: halves of it agree at {kendall:.2f}."
     return f"Halves of the subjects agree on the order at {kendall:.2f} (Kendall)."
 
 
-def _best(ranking: Ranking, found: dict[str, Any]) -> str:
+def _best(ranking: Ranking) -> str:
+    found = ranking.findings
     if "best_set" not in found:
         return ""
     rows = ranking.best_set
@@ -99,9 +160,31 @@ def _best(ranking: Ranking, found: dict[str, Any]) -> str:
 
     known = best_known(rows["spi"])
     row = rows.iloc[0] if known is None else rows[rows["spi"] == known].iloc[0]
+    which = "the first of them by score is" if known is None else "the best known of them is"
     return (
         f"The data cannot tell these {len(rows)} operators apart ({percent} confidence that the "
-        f"best is among them); the best known of them is {entry_name(row)}."
+        f"best is among them); {which} {entry_name(row)}."
+    )
+
+
+def _first(ranking: Ranking) -> str:
+    """Name the first operator where nothing says how sure that is."""
+    rows = ranking.groups
+    if rows.empty or math.isnan(rows["score"].iloc[0]):
+        return "No operator has a score."
+    return (
+        f"First is {entry_name(rows.iloc[0])}; how sure that is was not asked (no redraws of "
+        "subjects)."
+    )
+
+
+def _ranks_only(ranking: Ranking) -> str:
+    rows = ranking.groups
+    first = "" if rows.empty else f" First by rank is {entry_name(rows.iloc[0])}."
+    return (
+        "This core-set was chosen by looking at scores, which enlarges them: it says something "
+        f"about the order of operators and nothing about the size of effects.{first} Rank the "
+        "first operators on everybody to know more."
     )
 
 
@@ -117,8 +200,10 @@ def _worth(ranking: Ranking, worth: dict[str, Any] | None) -> str:
 
 
 def _scatter(scatter: dict[str, Any] | None) -> str:
-    if scatter is None or not scatter["scatter_p"] < ALPHA:
+    if scatter is None or math.isnan(scatter["scatter_p"]):
         return ""
+    if scatter["scatter_p"] >= ALPHA:
+        return f"Classes scatter alike, as far as can be seen (p = {scatter['scatter_p']:.2g})."
     more = f"{scatter['scatter'] - 1:.0%}" if scatter["scatter"] < 10 else "far"
     return (
         f"Matrices of {scatter['scatter_class']} scatter {more} more (p "

@@ -174,6 +174,8 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     scored = table[table["score"].notna()]
     rows = [_row(row) for row in scored.head(SHOWN).to_dict(orient="records")]
     header = ["rank", "operator", ranking.score, "interval", "rank interval", "p", "best set"]
+    if ranking.ranks_only:  # scores of a guided core-set are no effects
+        header, rows = header[:2], [row[:2] for row in rows]
     print_table(f"best operators, task {ranking.task}", header, rows)
     if len(scored) > SHOWN:
         typer.echo(f"... and {len(scored) - SHOWN} more")

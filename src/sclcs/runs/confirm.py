@@ -34,7 +34,8 @@ def confirm_stage(order: RunOrder) -> Stage:
         store, operators = folder.whole_matrices, all_winners(order)
         for task in config.tasks:
             ranking = rank_with(order, store, operators, task)
-            folder.write_table(ranking, folder.confirmed_file(task))
+            named = ranking.naming(_equivalents(folder.ranking(task)))
+            folder.write_table(named, folder.confirmed_file(task))
         tasks = {task: _confirmation(order, task) for task in config.tasks}
         folder.write_facts({"tasks": tasks, "costs": _costs(order)}, folder.confirmation_file)
 
@@ -63,9 +64,28 @@ def _confirmation(order: RunOrder, task: str) -> dict[str, Any]:
         "best": {"core": best[0], "confirmed": confirmed_best},
         "same_best": confirmed_best == best[0],
         "inside_interval": _inside(ranking, best[0], on_everybody),
+        "effect": _effect_of_panel(order, task),
         "agreement": agreement,
         "truth": None if truth is None else consistency(truth, ranking, CUTS),
     }
+
+
+def _equivalents(ranking: Ranking) -> dict[str, list[str]]:
+    """Return the operators that need not be computed again, by the one that stands for them."""
+    groups = ranking.groups
+    return dict(zip(groups["spi"], groups["also"], strict=True))
+
+
+def _effect_of_panel(order: RunOrder, task: str) -> dict[str, Any] | None:
+    """Test the effect with operators that no score chose; None if the run has none of them.
+
+    The winners were chosen with the labels that they would be tested with.
+    """
+    if not order.computes_panel:
+        return None
+    ranking = rank_with(order, order.folder.whole_matrices, order.panel, task, bootstrap=0)
+    effect = ranking.findings.get("effect")
+    return effect and effect | {"entries": ranking.findings["entries"]}
 
 
 def _cuts(size: int) -> list[int]:
@@ -73,7 +93,12 @@ def _cuts(size: int) -> list[int]:
 
 
 def _inside(ranking: Ranking, name: str, on_everybody: pd.Series) -> bool | None:
-    """Say whether the score on everybody is in the interval; None if there is no interval."""
+    """Say whether the score on everybody is in the interval; None if there is no interval.
+
+    Intervals of guided core-sets say nothing about everybody.
+    """
+    if ranking.ranks_only:
+        return None
     row = ranking.table.set_index("spi").loc[name]
     if pd.isna(row["low"]) or pd.isna(on_everybody[name]):
         return None

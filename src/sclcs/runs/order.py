@@ -196,7 +196,12 @@ class RunOrder:
                 "kind": question.target.kind,
                 "samples": question.n_samples,
                 "subjects": question.n_subjects,
-                "classes": len(question.classes),
+                "classes": _class_count(question),
                 "unlabelled": question.n_unlabelled,
             }
         return found
+
+
+def _class_count(question: Question) -> int:
+    """Count what is told apart: persons, or the classes of a label; none for a number."""
+    return question.n_subjects if question.target.kind == "subject" else len(question.classes)

@@ -84,8 +84,9 @@ def rank_with(
     operators: Sequence[str],
     task: str,
     core: CoreSet | None = None,
+    **changes: Any,  # noqa: ANN401
 ) -> Ranking:
-    """Rank operators of a store as the configuration says."""
+    """Rank operators of a store as the configuration says, but for some changes."""
     config = order.config
     ranking = rank(
         store,
@@ -94,7 +95,7 @@ def rank_with(
         core,
         order.criterion(task),
         seed=config.seed,
-        **config.ranking_options,
+        **{**config.ranking_options, **changes},
         n_jobs=order.processes,
     )
     if not ranking.table["score"].notna().any():

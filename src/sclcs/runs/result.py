@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.provenance import plain
+from sclcs.report import run_answers
 from sclcs.run_folder import RunFolder
 
 __all__ = ["RunResult"]
@@ -74,13 +77,18 @@ class RunResult:
         Returns
         -------
         dict of str to list of dict
-            By task: ``spi``, ``score``, ``low``, ``high``.
+            By task: ``spi``, its ``name``, its ``equivalents`` (which have the same score by
+            construction), ``score``, ``low``, ``high``, and ``best_set``: whether the data
+            cannot tell it from the best.
         """
-        names = ["spi", "score", "low", "high"]
         return {
-            task: ranking.table[names].head(count).to_dict(orient="records")  # type: ignore[misc]
+            task: [_entry(row) for _, row in ranking.groups.head(count).iterrows()]
             for task, ranking in self.confirmed.items()
         }
+
+    def answers(self) -> dict[str, list[str]]:
+        """Return what may be said about each task, in sentences, the answer first."""
+        return run_answers(self.folder)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -88,11 +96,18 @@ class RunResult:
             "folder": str(self.folder.path),
             "report": str(self.report),
             "core_set": {"samples": len(self.core_set), "method": self.core_set.method},
+            "answers": self.answers(),
             "best": self.best(),
             "confirmation": self.folder.confirmation(),
             "stages": self.stages,
         }
         return dict(plain(facts))
+
+
+def _entry(row: pd.Series) -> dict[str, Any]:
+    names = ("spi", "name", "score", "low", "high")
+    facts = {name: row[name] for name in names}
+    return facts | {"equivalents": list(row["also"]), "best_set": bool(row["best_set"])}
 
 
 def _with_interval(row: dict[str, Any]) -> str:

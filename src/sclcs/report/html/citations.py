@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-__all__ = ["BOOTSTRAP", "PAPER", "PYSPI", "full_citations"]
+__all__ = ["BEST_SET", "FAMILY_WISE", "PAPER", "PYSPI", "full_citations"]
 
 PAPER = (
     "Zhan L, Li Z, Huang J, Jia T (2026). Accelerating benchmarking of functional connectivity "
@@ -17,8 +17,10 @@ PYSPI = (
     "in complex dynamics. Nature Computational Science 3:883-893. "
     "https://doi.org/10.1038/s43588-023-00519-x"
 )
-BOOTSTRAP = (
-    "Efron B, Tibshirani RJ (1993). An Introduction to the Bootstrap. Chapman & Hall, New York."
+FAMILY_WISE = "Westfall PH, Young SS (1993). Resampling-Based Multiple Testing. Wiley, New York."
+BEST_SET = (
+    "Hsu JC (1984). Constrained simultaneous confidence intervals for multiple comparisons with "
+    "the best. Annals of Statistics 12:1136-1144."
 )
 _FULL = MappingProxyType(
     {

@@ -6,7 +6,17 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["count", "duration", "interval", "number", "percent", "plural", "rank", "short"]
+__all__ = [
+    "count",
+    "duration",
+    "interval",
+    "number",
+    "p_value",
+    "percent",
+    "plural",
+    "rank",
+    "short",
+]
 
 UNKNOWN = "–"
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -44,6 +54,19 @@ def rank(value: float | None) -> str:
     if value is None or not _known(value):
         return UNKNOWN
     return f"{value:g}" if float(value).is_integer() else f"{value:.1f}"
+
+
+def p_value(value: float | None) -> str:
+    """Write a p with two digits; permutations know nothing below one in a thousand or so.
+
+    Examples
+    --------
+    >>> p_value(0.0004), p_value(0.0331), p_value(0.42)
+    ('< 0.001', '0.033', '0.42')
+    """
+    if value is None or not _known(value):
+        return UNKNOWN
+    return "< 0.001" if value < 0.001 else number(value, 2 if value >= 0.1 else 3)
 
 
 def interval(low: float | None, high: float | None, digits: int | None = None) -> str:
@@ -106,6 +129,7 @@ def short(value: float | None) -> str:
 
 FILTERS: Mapping[str, Any] = {
     "number": number,
+    "p_value": p_value,
     "rank": rank,
     "percent": percent,
     "count": count,

@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
-from sclcs.report.html.formats import number
 from sclcs.report.html.formats import rank as rank_text
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.section import Content
@@ -108,11 +107,8 @@ def draw_ranks(both: pd.DataFrame, across: str, down: str) -> Markup:
     drawing.line(0, 0, 1, PLOT_HEIGHT, "chance")
     for _, row in both.sort_values("rank", ascending=False).iterrows():
         best = row["rank_other"] <= 10
-        scores = f"{number(row['score'])}, {number(row['score_other'])}"
-        tip = (
-            f"{row['spi']}: {across} {rank_text(row['rank'])}, {down} "
-            f"{rank_text(row['rank_other'])} (scores {scores})"
-        )
+        places = rank_text(row["rank"]), rank_text(row["rank_other"])
+        tip = f"{row['spi']}: {across} {places[0]}, {down} {places[1]}"
         drawing.dot(
             axis.place(row["rank"]),
             axis.place(row["rank_other"]) * PLOT_HEIGHT,

@@ -1,4 +1,4 @@
-"""The answer first: the best operators of each task, how sure that is, what it cost."""
+"""The answer first: the operators that could be the best, how sure that is, what it cost."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
+from sclcs.benchmark.verdict import entry_name
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.costs import run_costs
-from sclcs.report.html.sections.sureness import Remark, judge
+from sclcs.report.html.sections.sureness import Judgement, Remark, judge
 from sclcs.report.html.sections.tracks import Scale, score_scale
+from sclcs.run_folder import RunFolder
 
-__all__ = ["answer_section", "task_answer"]
+__all__ = ["answer_section", "run_answers", "task_answer"]
 
 SHOWN = 5
+IN_SET = 12
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,34 @@ class TaskAnswer:
 
 def task_answer(run: RunParts, task: str) -> TaskAnswer | None:
     """Return the best operators of a task; None if nothing was ranked yet."""
-    confirmed = run.confirmed(task)
-    basis = confirmed or run.ranking(task)
+    everybody = run.truth(task) or run.confirmed(task)
+    basis = everybody or run.ranking(task)
     if basis is None:
         return None
     lines = basis.groups
-    return TaskAnswer(task, basis, confirmed is not None, lines[lines["score"].notna()])
+    return TaskAnswer(task, basis, basis.coreset is None, lines[lines["score"].notna()])
+
+
+def run_answers(folder: RunFolder) -> dict[str, list[str]]:
+    """Return what may be said about each task of a run, in sentences, the answer first.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        Of a run, finished or not.
+
+    Returns
+    -------
+    dict of str to list of str
+        By task; nothing for tasks that are not ranked yet.
+    """
+    run, found = RunParts(folder), {}
+    for task in run.tasks:
+        answer = task_answer(run, task)
+        if answer is not None and not answer.lines.empty:
+            judged = judge(run, task, answer.basis)
+            found[task] = [judged.headline, *(remark.text for remark in judged.remarks)]
+    return found
 
 
 def answer_section(run: RunParts) -> Content:
@@ -67,35 +92,42 @@ def answer_section(run: RunParts) -> Content:
 
 def _facts(run: RunParts, task: str) -> dict[str, Any]:
     found = task_answer(run, task)
+    blank = {"task": task, "rows": [], "others": [], "more": 0}
     if found is None:
-        return {
-            "task": task,
-            "verdict": Remark("caution", "Not ranked yet"),
-            "rows": [],
-            "remarks": [],
-        }
+        badge = Remark("caution", "Not ranked yet")
+        return blank | {"judged": Judgement(badge, "Nothing was ranked yet.", [])}
     if found.lines.empty:
         reasons = [str(reason) for reason in found.basis.table["reason"].unique() if reason]
         why = f"No operator has a score. {reasons[0] if reasons else ''}"
-        verdict = Remark("bad", "No answer")
-        return {"task": task, "verdict": verdict, "rows": [], "remarks": [Remark("bad", why)]}
-    verdict, remarks = judge(run, found.task, found.basis, found.lines)
-    scale = score_scale(found.basis, found.lines.head(SHOWN))
-    core = run.ranking(task)
-    tied = {} if core is None else dict(zip(core.groups["spi"], core.groups["also"], strict=True))
+        return blank | {"judged": Judgement(Remark("bad", "No answer"), why, [])}
+    best, others = _parted(found)
+    shown = pd.concat([best.head(IN_SET), others])
+    scale = score_scale(found.basis, shown)
+    core = None if found.basis.coreset is not None else run.ranking(task)
     return {
         "task": task,
-        "verdict": verdict,
-        "remarks": remarks,
-        "rows": [
-            _row(row, scale, core) | {"also": tied.get(row["spi"], row["also"])}
-            for _, row in found.lines.head(SHOWN).iterrows()
-        ],
+        "judged": judge(run, task, found.basis),
+        "rows": [_row(row, scale, core) for _, row in best.head(IN_SET).iterrows()],
+        "more": max(len(best) - IN_SET, 0),
+        "others": [_row(row, scale, core) for _, row in others.iterrows()],
         "scale": scale,
+        "ranks_only": found.basis.ranks_only,
+        "known": bool(best["best_p"].notna().any()),
+        "tested": found.basis is not run.confirmed(task) and bool(best["p"].notna().any()),
         "everybody": found.everybody,
         "samples": int(found.lines["n_samples"].max()),
+        "core_ranks": core is not None,
         "operators": 0 if core is None else int(core.table["score"].notna().sum()),
     }
+
+
+def _parted(found: TaskAnswer) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the operators that could be the best, and the first of the others."""
+    lines = found.lines
+    if found.basis.ranks_only or not lines["best_set"].any():
+        return lines.head(SHOWN), lines.head(0)
+    inside = lines["best_set"].astype(bool)
+    return lines[inside], lines[~inside].head(SHOWN)
 
 
 def _row(row: pd.Series, scale: Scale, core: Ranking | None) -> dict[str, Any]:
@@ -105,12 +137,12 @@ def _row(row: pd.Series, scale: Scale, core: Ranking | None) -> dict[str, Any]:
         among = core.table[core.table["spi"] == row["spi"]]
     return {
         "spi": row["spi"],
-        "description": facts["description"],
+        "name": row["name"],
+        "entry": entry_name(row),
+        "also": list(row["also"]),
         "family": facts["family"],
         "directed": facts["directed"],
-        "score": row["score"],
-        "low": row["low"],
-        "high": row["high"],
+        **{name: row[name] for name in ("score", "low", "high", "rank", "p")},
         "track": scale.track(row["score"], row["low"], row["high"], str(row["spi"])),
         "core": None if among is None or among.empty else among.iloc[0].to_dict(),
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
+from sclcs.benchmark.verdict import entry_name
 from sclcs.report.html.formats import count, duration, percent
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
@@ -62,13 +63,16 @@ def _answer(run: NamedRun, task: str) -> dict[str, Any]:
     if found is None or found.lines.empty:
         return row
     best = found.lines.iloc[0]
-    verdict, _ = judge(run.parts, task, found.basis, found.lines)
+    judged = judge(run.parts, task, found.basis)
     return row | {
         "spi": str(best["spi"]),
+        "name": entry_name(best),
+        "in_set": int(found.lines["best_set"].sum()),
+        "ranks_only": found.basis.ranks_only,
         "score": best["score"],
         "low": best["low"],
         "high": best["high"],
-        "verdict": verdict,
+        "verdict": judged.badge,
         "everybody": found.everybody,
         "top": [str(name) for name in found.lines["spi"].head(3)],
     }

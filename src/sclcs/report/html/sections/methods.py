@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from sclcs.benchmark.criteria import find_criterion
 from sclcs.benchmark.ranking import Ranking
-from sclcs.report.html.citations import BOOTSTRAP, PAPER, PYSPI, full_citations
+from sclcs.benchmark.verdict import entry_name
+from sclcs.report.html.citations import BEST_SET, FAMILY_WISE, PAPER, PYSPI, full_citations
 from sclcs.report.html.formats import count, interval, number, percent, plural
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.sections.answer import task_answer
+from sclcs.report.html.sections.sureness import judge
 from sclcs.report.html.sections.tracks import score_of
 from sclcs.selection.registry import SELECTORS
 
@@ -41,9 +44,13 @@ def methods_text(run: RunParts) -> tuple[str, list[str]]:
         references += full_citations(SELECTORS[run.core.method].reference)
     if rankings:
         sentences += [_operators(rankings[0]), _scoring(rankings), _second_stage(run)]
-        references += [PYSPI, *full_citations(score_of(rankings[0]).reference)]
+        references.append(PYSPI)
+        for ranking in rankings:
+            references += full_citations(score_of(ranking).reference)
+        if rankings[0].provenance.get("permutations"):
+            references.append(FAMILY_WISE)
         if rankings[0].provenance.get("bootstrap", {}).get("draws"):
-            references.append(BOOTSTRAP)
+            references.append(BEST_SET)
     for task in run.tasks:
         sentence, reference = _winner(run, task)
         sentences.append(sentence)
@@ -104,25 +111,47 @@ def _operators(ranking: Ranking) -> str:
 
 def _scoring(rankings: list[Ranking]) -> str:
     first = rankings[0]
-    score, measure = score_of(first), first.provenance.get("measure", {})
+    measure = first.provenance.get("measure", {})
     entries = _ENTRIES.get(measure.get("vectorize", ""), "entries")
     similarity = str(measure.get("similarity", "spearman")).capitalize()
-    tasks = ", ".join(ranking.task for ranking in rankings)
-    noun = "task" if len(rankings) == 1 else "tasks"
     text = (
         f"Two samples were compared by the {similarity} correlation of the {entries} of their "
-        f"matrices, and an operator was scored, for the {noun} {tasks}, by how "
-        "much more alike samples of one class are than samples of different "
-        f"classes ({score.label}: {score.formula})."
+        "matrices; windows of a scan that share time points were "
+        f"{'also' if _asked(first, 'overlapping') else 'never'} compared."
     )
-    bootstrap = first.provenance.get("bootstrap", {})
-    if bootstrap.get("draws"):
-        text += (
-            f" {percent(bootstrap['confidence'])} intervals of scores and ranks are percentiles "
-            f"over {count(bootstrap['draws'])} bootstrap draws of subjects (Efron & Tibshirani "
-            "1993)."
+    for score in dict.fromkeys(ranking.score for ranking in rankings):
+        tasks = [ranking.task for ranking in rankings if ranking.score == score]
+        found = find_criterion(score)
+        text += f" Operators were scored for {', '.join(tasks)} by {found.label} ({found.formula})."
+    return " ".join([text, *filter(None, [_covariates(first), _inference(first)])])
+
+
+def _asked(ranking: Ranking, name: str) -> Any:  # noqa: ANN401
+    return ranking.provenance.get("question", {}).get(name)
+
+
+def _covariates(ranking: Ranking) -> str:
+    names = _asked(ranking, "covariates")
+    return f"Covariates were projected out: {', '.join(names)}." if names else ""
+
+
+def _inference(ranking: Ranking) -> str:
+    facts, parts = ranking.provenance, []
+    if facts.get("permutations"):
+        within = _asked(ranking, "exchangeable")
+        where = f" within {within}" if within else ""
+        parts.append(
+            f"Whether there is an effect was tested by {count(facts['permutations'])} permutations"
+            f"{where}, family-wise over operators (Westfall & Young 1993)."
         )
-    return text
+    bootstrap = facts.get("bootstrap", {})
+    if bootstrap.get("draws"):
+        parts.append(
+            f"{percent(bootstrap['confidence'])} intervals and the set of operators that could be "
+            f"the best (90\u00a0% confidence; Hsu 1984) come from {count(bootstrap['draws'])} "
+            "redraws of subjects inside classes and sites."
+        )
+    return " ".join(parts)
 
 
 def _second_stage(run: RunParts) -> str:
@@ -139,14 +168,16 @@ def _winner(run: RunParts, task: str) -> tuple[str, str]:
     found = task_answer(run, task)
     if found is None or found.lines.empty:
         return "", ""
+    judged = judge(run, task, found.basis)
     best: Any = found.lines.iloc[0]
     facts = catalogue_row(str(best["spi"]))
+    if found.basis.ranks_only:
+        return f"For {task}: {judged.headline}", str(facts["reference"])
     where = "on the whole cohort" if found.everybody else "on the core-set (not yet confirmed)"
     ends = interval(best["low"], best["high"])
-    source = facts["reference"].split(",")[0]
     sentence = (
-        f"For {task}, {best['spi']} ({facts['description']}"
-        f"{'; ' + source if source else ''}) was best {where}: {score_of(found.basis).label} "
-        f"{number(best['score'])}{'' if ends == '–' else f' ({ends})'}."
+        f"For {task}: {judged.headline} The highest score {where} is that of {entry_name(best)}: "
+        f"{score_of(found.basis).label} {number(best['score'])}"
+        f"{'' if ends == '–' else f' ({ends})'}."
     )
     return sentence, str(facts["reference"])

@@ -20,7 +20,7 @@ COST_STEPS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
 
 def operators_section(run: RunParts) -> Content | None:
     """Make the section; None if nothing was ranked yet."""
-    found = [(task, run.ranking(task)) for task in run.tasks]
+    found = [(task, run.truth(task) or run.ranking(task)) for task in run.tasks]
     tasks = [_task(run, task, ranking) for task, ranking in found if ranking is not None]
     if not tasks:
         return None
@@ -31,22 +31,29 @@ def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:
     lines = ranking.groups
     lines = lines[lines["score"].notna()].head(SHOWN)
     score = score_of(ranking)
-    confirmed = run.confirmed(task)
-    rows = [_row(run, row, confirmed) for _, row in ranking.table.iterrows()]
+    everybody = ranking.coreset is None
+    other = run.ranking(task) if everybody else run.confirmed(task)
+    rows = [_row(run, row, other) for _, row in ranking.table.iterrows()]
     bootstrap = ranking.provenance.get("bootstrap", {})
+    question = ranking.provenance.get("question", {})
     return {
         "task": task,
         "score": score,
         "confidence": bootstrap.get("confidence"),
         "draws": bootstrap.get("draws"),
-        "where": "all samples" if ranking.coreset is None else "the core-set",
-        "samples": ranking.provenance.get("samples"),
-        "subjects": ranking.provenance.get("subjects"),
-        "plot": _plot(ranking, lines),
+        "permutations": ranking.provenance.get("permutations"),
+        "exchangeable": question.get("exchangeable"),
+        "covariates": question.get("covariates", []),
+        "everybody": everybody,
+        "samples": question.get("samples"),
+        "subjects": question.get("subjects"),
+        "ranks_only": ranking.ranks_only,
+        "plot": None if ranking.ranks_only else _plot(ranking, lines),
         "rows": rows,
         "families": sorted({row["family"] for row in rows if row["family"]}),
         "limits": _cost_limits([row["seconds"] for row in rows]),
-        "has_confirmed": confirmed is not None,
+        "has_other": other is not None,
+        "tested": bool(ranking.table["p"].notna().any()) and not ranking.ranks_only,
         "has_costs": any(row["seconds"] is not None for row in rows),
     }
 
@@ -59,6 +66,7 @@ def _plot(ranking: Ranking, lines: pd.DataFrame) -> dict[str, Any]:
         rows.append(
             {
                 "spi": name,
+                "name": row["name"],
                 "also": row["also"],
                 "score": scores.track(row["score"], row["low"], row["high"], name),
                 "rank": ranks.track(row["rank"], row["rank_low"], row["rank_high"], name),
@@ -67,12 +75,12 @@ def _plot(ranking: Ranking, lines: pd.DataFrame) -> dict[str, Any]:
     return {"rows": rows, "scores": scores, "ranks": ranks}
 
 
-def _row(run: RunParts, row: pd.Series, confirmed: Ranking | None) -> dict[str, Any]:
+def _row(run: RunParts, row: pd.Series, other: Ranking | None) -> dict[str, Any]:
     spi = str(row["spi"])
     facts = catalogue_row(spi)
     again = None
-    if confirmed is not None:
-        found = confirmed.table.loc[confirmed.table["spi"] == spi, "rank"]
+    if other is not None:
+        found = other.table.loc[other.table["spi"] == spi, "rank"]
         again = float(found.iloc[0]) if len(found) and np.isfinite(found.iloc[0]) else None
     return {
         **{name: row[name] for name in row.index},
@@ -80,7 +88,7 @@ def _row(run: RunParts, row: pd.Series, confirmed: Ranking | None) -> dict[str, 
         "family": facts["family"],
         "directed": facts["directed"],
         "seconds": run.seconds_per_sample.get(spi),
-        "confirmed": again,
+        "other": again,
     }
 
 

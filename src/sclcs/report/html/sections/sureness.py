@@ -7,18 +7,29 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from sclcs.benchmark.criteria import CRITERIA
 from sclcs.benchmark.findings import ALPHA
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.ranks import DECIMALS
+from sclcs.benchmark.verdict import Verdict, effect_sentence, find_verdict
 from sclcs.report.html.formats import count, interval, number, percent
 from sclcs.report.html.parts import RunParts
 
-__all__ = ["Remark", "close_rivals", "judge"]
+__all__ = ["Judgement", "Remark", "judge"]
 
 Kind = Literal["good", "caution", "bad", "plain"]
+
+#: Badge of each verdict on operators that were all looked at.
+BADGES: Mapping[str, tuple[Kind, str]] = {
+    "one": ("good", "Clear winner"),
+    "several": ("caution", "Several could be the best"),
+    "cannot-answer": ("bad", "Cannot be answered"),
+    "no-effect": ("bad", "No effect found"),
+    "untestable": ("bad", "Cannot be tested"),
+    "ranks-only": ("caution", "Ranks only"),
+    "order": ("plain", "No intervals"),
+}
 
 
 @dataclass(frozen=True)
@@ -35,10 +46,27 @@ class Remark:
     text: str
 
 
-def judge(
-    run: RunParts, task: str, basis: Ranking, lines: pd.DataFrame
-) -> tuple[Remark, list[Remark]]:
-    """Say how sure the first place of a ranking is.
+@dataclass(frozen=True)
+class Judgement:
+    """How sure the answer for a task is.
+
+    Parameters
+    ----------
+    badge : Remark
+        In two or three words.
+    headline : str
+        The answer in one sentence.
+    remarks : list of Remark
+        What it rests on.
+    """
+
+    badge: Remark
+    headline: str
+    remarks: list[Remark]
+
+
+def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
+    """Say what may be said about a task.
 
     Parameters
     ----------
@@ -46,73 +74,125 @@ def judge(
     task : str
     basis : Ranking
         That the answer is read from.
-    lines : DataFrame
-        Its operators with a score, best first.
 
     Returns
     -------
-    tuple of Remark and list of Remark
-        The verdict in two or three words, and what it rests on.
+    Judgement
     """
-    spi = str(lines["spi"].iloc[0])
-    chance, lead, unchecked = _effect(basis), _lead(lines), _unchecked(run, task, spi)
-    confirmed, truth = _confirmed(run, task, spi), _truth(run, task, spi)
-    found = (chance, lead, confirmed, unchecked, truth, _certificate(run, task))
-    remarks = [remark for remark in found if remark is not None]
-    doubt = "Clear, not confirmed" if run.confirmed(task) is None else "Best of those checked"
-    sure = run.confirmed(task) is not None and unchecked is None
-    return _verdict(chance, lead, "" if sure else doubt), remarks
+    verdict, confirmed = find_verdict(basis), run.confirmed(task)
+    chosen = confirmed is not None and basis is confirmed  # a few operators, chosen by a core-set
+    effect = _chosen_effect(run, task, basis) if chosen else _plain_effect(basis)
+    best = str(basis.groups["spi"].iloc[0])
+    others = [
+        _confirmed(run, task, best),
+        _unchecked(run, task) if chosen else None,
+        _truth(run, task, best) if confirmed is not None and not chosen else None,
+        _certificate(run, task),
+    ]
+    said = {verdict.text, *([effect.text] if effect else [])}
+    rest = [_remark(text) for text in basis.answer if text not in {*said, effect_sentence(basis)}]
+    remarks = [effect, *rest, *others]
+    shown = [item for item in remarks if item is not None and item.text != verdict.text]
+    headline = _of_checked(basis, verdict) if chosen else verdict.text
+    badge = _badge(run, task, verdict, chosen, effect)
+    if effect is not None and effect.kind == "bad" and chosen:
+        headline, shown = effect.text, [item for item in shown if item is not effect]
+    return Judgement(badge, headline, shown)
 
 
-def close_rivals(lines: pd.DataFrame) -> int | None:
-    """Count the operators that the data cannot tell from the best; None without redraws."""
-    if not lines["best_p"].notna().any():
-        return None
-    return int(lines["best_set"].sum()) - 1
+def _badge(
+    run: RunParts, task: str, verdict: Verdict, chosen: bool, effect: Remark | None
+) -> Remark:
+    kind, words = BADGES[verdict.kind]
+    if effect is not None and effect.kind == "bad":
+        kind, words = BADGES["no-effect"] if verdict.kind != "untestable" else (kind, words)
+    elif verdict.kind in {"one", "several"} and effect is not None and effect.kind == "caution":
+        kind, words = "caution", "Effect not sure"
+    elif verdict.kind == "one" and chosen:
+        kind, words = "caution", "Best of those checked"
+    elif verdict.kind in {"one", "several"} and run.confirmed(task) is None and run.core:
+        kind, words = "caution", "Not confirmed"
+    return Remark(kind, words)
 
 
-def _verdict(chance: Remark | None, lead: Remark, doubt: str) -> Remark:
-    if chance is not None and chance.kind == "bad":
-        return Remark("bad", "No effect found")
-    if lead.kind == "good":
-        return Remark("caution", doubt) if doubt else Remark("good", "Clear winner")
-    if lead.kind == "plain":
-        return Remark("plain", "No intervals")
-    return Remark("caution", "Close call")
+def _of_checked(basis: Ranking, verdict: Verdict) -> str:
+    """Say of whom the verdict is, where only a few operators were computed on everybody."""
+    if verdict.kind not in {"one", "several"} or len(basis.groups) < 2:
+        return verdict.text
+    n = len(basis.groups)
+    return f"Of the {n} operators on everybody: {verdict.text[0].lower()}{verdict.text[1:]}"
 
 
-def _effect(basis: Ranking) -> Remark | None:
+def _remark(text: str) -> Remark:
+    """Return a sentence of a ranking; those that warn are marked."""
+    warns = ("This cohort cannot", "The cohort orders operators only", "Matrices of")
+    return Remark("caution" if text.startswith(warns) else "plain", text)
+
+
+def _plain_effect(basis: Ranking) -> Remark | None:
     """Say whether there is an effect at all: permutations decide, never intervals."""
     effect = basis.findings.get("effect")
-    if effect is None:
+    if effect is None or basis.ranks_only:
         return None
     good = effect["p"] is not None and effect["p"] < ALPHA
-    return Remark("good" if good else "bad", basis.answer[0])
+    return Remark("good" if good else "bad", effect_sentence(basis))
 
 
-def _lead(lines: pd.DataFrame) -> Remark:
-    rivals = close_rivals(lines)
-    if rivals is None:
-        return Remark("plain", "There are no intervals (the run drew no subjects again).")
-    if rivals == 0:
-        return Remark("good", "Ahead: no other of these operators could be the best.")
-    who = "1 other operator" if rivals == 1 else f"{count(rivals)} other operators"
+def _chosen_effect(run: RunParts, task: str, basis: Ranking) -> Remark | None:
+    """Say whether there is an effect, where the operators were chosen with the same labels.
+
+    A test of the winners alone would forget that they were chosen. The panel was not, nor were
+    all operators on a core-set that no score chose.
+    """
+    own = _plain_effect(basis)
+    if own is None or own.kind == "bad":
+        return own  # not even the winners see anything
+    what = "persons" if task == "subject" else task
+    panel = run.confirmation.get("tasks", {}).get(task, {}).get("effect")
+    if panel is not None and panel["p"] is not None:
+        return _panel_effect(panel, what)
+    core = run.ranking(task)
+    effect = None if core is None or core.ranks_only else core.findings.get("effect")
+    if core is None or effect is None or effect["p"] is None:
+        return Remark("caution", f"{own.text} {_TOO_SMALL}")
+    if effect["p"] < ALPHA:
+        return Remark("good", f"On the core-set already: {effect_sentence(core)}")
     return Remark(
         "caution",
-        f"Close: the data cannot tell {who} from the best, so other subjects could put another "
-        "one first.",
+        f"On the core-set, where all {core.findings['entries']} operators were tested, none sees "
+        f"{what} beyond chance (p = {effect['p']:.2g}). On everybody the chosen ones do, but "
+        f"{_TOO_SMALL[0].lower()}{_TOO_SMALL[1:]}",
+    )
+
+
+_TOO_SMALL = (
+    "They were chosen with the same labels, so that p is too small; --full-benchmark tests all."
+)
+
+
+def _panel_effect(panel: Mapping[str, Any], what: str) -> Remark:
+    where = f" within {panel['exchangeable']}" if panel["exchangeable"] else ""
+    tested = f"tested with the {panel['entries']} operators of the panel, which no score chose"
+    if panel["p"] < ALPHA:
+        p = "below 0.001" if panel["p"] < 0.001 else f"= {panel['p']:.2g}"
+        text = f"There is an effect of {what} (family-wise p {p}, target permuted{where}, {tested})"
+        return Remark("good", f"{text}.")
+    return Remark(
+        "bad",
+        f"No effect of {what} is shown (family-wise p = {panel['p']:.2g}, target "
+        f"permuted{where}, {tested}); the order of operators may be noise.",
     )
 
 
 def _confirmed(run: RunParts, task: str, best: str) -> Remark | None:
     ranking = run.ranking(task)
-    if run.confirmed(task) is None:
+    if ranking is None or run.core is None:
+        return None
+    if run.confirmed(task) is None and run.truth(task) is None:
         return Remark(
             "caution",
             "Not confirmed on the whole cohort yet: this order comes from the core-set alone.",
         )
-    if ranking is None:
-        return None
     place = _place(ranking, best)
     if place is None:
         return None
@@ -125,41 +205,49 @@ def _confirmed(run: RunParts, task: str, best: str) -> Remark | None:
     )
 
 
-def _unchecked(run: RunParts, task: str, best: str) -> Remark | None:
+def _unchecked(run: RunParts, task: str) -> Remark | None:
     """Count operators that the core-set cannot tell from the best and that nobody looked at."""
     ranking, confirmed = run.ranking(task), run.confirmed(task)
-    if ranking is None or confirmed is None or run.truth(task) is not None:
+    if ranking is None or confirmed is None:
         return None
     lines = ranking.groups
-    own = ranking.table.loc[ranking.table["spi"] == best, "low"]
-    low = float(own.iloc[0]) if len(own) else float("nan")
+    lines = lines[lines["score"].notna()]
     checked = set(confirmed.table["spi"])
     seen = [
         spi in checked or not checked.isdisjoint(also)
         for spi, also in zip(lines["spi"], lines["also"], strict=True)
     ]
-    left = int(((lines["high"] >= low) & ~np.array(seen, dtype=bool)).sum())
-    if left == 0:
+    left = lines[~np.array(seen, dtype=bool)]
+    if not ranking.ranks_only and lines["best_p"].notna().any():
+        left = left[left["best_set"]]
+    if left.empty:
         return None
+    who = f"{count(len(left))} more {'operator' if len(left) == 1 else 'operators'}"
+    why = "by the core-set's redraws, " if not ranking.ranks_only else ""
     return Remark(
         "caution",
-        f"Not all checked: by the core-set's intervals, {count(left)} more "
-        f"{'operator' if left == 1 else 'operators'} could be as good, but only the best "
-        f"{len(checked)} were computed on everybody. A larger top_k checks more.",
+        f"Not all checked: {why}{who} could be as good, but only the first {len(checked)} were "
+        "computed on everybody. A larger top_k checks more.",
     )
 
 
 def _truth(run: RunParts, task: str, best: str) -> Remark | None:
-    truth = run.truth(task)
-    place = None if truth is None else _place(truth, best)
-    if truth is None or place is None:
+    """Say what the two stages alone would have answered, where every operator is known."""
+    confirmed, truth = run.confirmed(task), run.truth(task)
+    if confirmed is None or truth is None:
         return None
+    chosen = str(confirmed.groups["spi"].iloc[0])
+    place = _place(truth, chosen)
+    if place is None:
+        return None
+    if chosen == best or place == 1:
+        return Remark("good", "Checked: two stages alone would have found the same best operator.")
     scored = truth.table[truth.table["score"].notna()]
-    share = float((scored["score"] < truth.scores[best]).mean())
+    share = float((scored["score"] < truth.scores[chosen]).mean())
     return Remark(
-        "good" if place == 1 else "plain",
-        f"Checked: with every operator on everybody it has place {place} of {len(scored)} "
-        f"(better than {percent(share)} of them).",
+        "plain",
+        f"Checked: two stages alone would have answered {chosen}, which has place {place} of "
+        f"{len(scored)} on everybody (better than {percent(share)} of them).",
     )
 
 
