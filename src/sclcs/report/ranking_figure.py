@@ -12,6 +12,7 @@ from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
 from sclcs.core.errors import InputError
 from sclcs.report.style import BLUE, FAINT, INK, MUTED, ORANGE, finish, shorten
+from sclcs.spi.names import best_known
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +49,11 @@ def draw_ranking(ranking: Ranking, shown: int = SHOWN) -> Figure:
     with_intervals = bool(top["low"].notna().any())
     figure = Figure(figsize=(10, 1.6 + 0.23 * len(top)), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True, width_ratios=[1.6, 1], squeeze=False)[0]
+    if ranking.ranks_only:  # scores and intervals of a guided core-set are no effects
+        top = top.assign(score=np.nan, low=np.nan, high=np.nan, rank_low=np.nan, rank_high=np.nan)
+        panels[0].text(0.5, 0.5, "chosen by looking at scores:\nranks only", ha="center",
+                       va="center", color=MUTED, transform=panels[0].transAxes)  # fmt: skip
+        panels[0].set_xticks([])
     _dots(panels[0], places, top, ("score", "low", "high"), BLUE)
     _dots(panels[1], places, top, ("rank", "rank_low", "rank_high"), ORANGE)
     panels[0].set_yticks(places, [_line_name(row) for _, row in top.iterrows()])
@@ -77,7 +83,8 @@ def _dots(
 
 def _line_name(row: pd.Series) -> str:
     others = len(row["also"])
-    return shorten(str(row["spi"])) + (f"  (+{others} tied)" if others else "")
+    name = row["name"] if best_known([row["spi"]]) else row["spi"]
+    return shorten(str(name)) + (f"  (+{others} equivalent)" if others else "")
 
 
 def _heading(ranking: Ranking, shown: int, scored: int, with_intervals: bool) -> str:
