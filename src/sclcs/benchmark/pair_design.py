@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.benchmark.targets import Target
+from sclcs.cohort.lengths import sample_lengths
 from sclcs.cohort.table import label_column
 from sclcs.core.errors import InputError
 
@@ -292,7 +293,9 @@ def _places(samples: pd.DataFrame, n_timepoints: int | None) -> Floats:
     """Return where every window begins, in window lengths, scans lying far apart."""
     if n_timepoints is None or not {"scan", "start"} <= set(samples.columns):
         return np.arange(len(samples), dtype=np.float64) * FAR_APART
-    starts = samples["start"].to_numpy(dtype=np.float64) / n_timepoints
+    # The windows of one scan have one length, also where scans differ.
+    lengths = sample_lengths(samples, n_timepoints)
+    starts = samples["start"].to_numpy(dtype=np.float64) / lengths
     scans = _codes(samples["scan"].fillna("") + "\x1f" + samples["subject"])
     return np.asarray(scans * (float(np.ptp(starts)) + FAR_APART) + starts, dtype=np.float64)
 

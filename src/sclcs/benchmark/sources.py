@@ -215,6 +215,7 @@ class CohortSource:
                 names,
                 n_jobs=self._n_jobs,
                 seed=self._seed,
+                lengths=self._cohort.lengths[block],
             )
             for name, found in zip(names, computed, strict=True):
                 results[name][block] = found.to_numpy()

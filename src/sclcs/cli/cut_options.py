@@ -14,6 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.coverage import CoverageRule
     from sclcs.cohort.scans import Scans
     from sclcs.cohort.windows import Windowing
 
@@ -37,28 +38,69 @@ class ZScoreChoice(StrEnum):
     window = "window"
 
 
+class MixedTrChoice(StrEnum):
+    """What to do with scans of different repetition times."""
+
+    error = "error"
+    keep = "keep"
+
+
 @dataclass(frozen=True)
 class CutOptions:
     """How scans become a cohort, and where it goes."""
 
     out: Annotated[Path, typer.Option(help="Folder of the new cohort.", rich_help_panel=PANEL)]
-    length: Annotated[int, typer.Option(help="Time points per window.", rich_help_panel=PANEL)] = 70
+    length: Annotated[
+        str, typer.Option(help="Time points per window, or seconds: 140s.", rich_help_panel=PANEL)
+    ] = "70"
     stride: Annotated[
-        int, typer.Option(help="Time points from one start to the next.", rich_help_panel=PANEL)
-    ] = 35
-    truncate: Annotated[
-        int | None,
+        str,
         typer.Option(
-            help="Use exactly the first N time points (the paper: 210).", rich_help_panel=PANEL
+            help="Time points (or 70s) from one start to the next.", rich_help_panel=PANEL
+        ),
+    ] = "35"
+    truncate: Annotated[
+        str | None,
+        typer.Option(
+            help="Use exactly the first N time points (the paper: 210), or 420s.",
+            rich_help_panel=PANEL,
         ),
     ] = None
     whole: Annotated[
         bool,
-        typer.Option("--whole", help="One sample per scan, no windows.", rich_help_panel=PANEL),
+        typer.Option(
+            "--whole", help="One sample per scan, of any length; no windows.", rich_help_panel=PANEL
+        ),
     ] = False
     drop_first: Annotated[
-        int, typer.Option(help="Time points to drop at the start.", rich_help_panel=PANEL)
-    ] = 0
+        str, typer.Option(help="Time points (or 10s) to drop at the start.", rich_help_panel=PANEL)
+    ] = "0"
+    drop_regions: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Leave out regions: names or patterns with commas; repeatable.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    min_coverage: Annotated[
+        float,
+        typer.Option(
+            help="A region a scan covers less of is missing there (0.5).", rich_help_panel=PANEL
+        ),
+    ] = 0.0
+    max_missing_subjects: Annotated[
+        str | None,
+        typer.Option(
+            help="Leave out regions that more subjects lack: 5%, or 3.", rich_help_panel=PANEL
+        ),
+    ] = None
+    resample: Annotated[
+        float | None,
+        typer.Option(help="Bring all scans to this TR in seconds.", rich_help_panel=PANEL),
+    ] = None
+    mixed_tr: Annotated[
+        MixedTrChoice, typer.Option(help="Scans of different TR.", rich_help_panel=PANEL)
+    ] = MixedTrChoice.error
     zscore: Annotated[
         ZScoreChoice, typer.Option(help="Standardise each region over this.", rich_help_panel=PANEL)
     ] = ZScoreChoice.none
@@ -68,16 +110,38 @@ class CutOptions:
 
     def windowing(self) -> Windowing:
         """Return the windowing these options describe."""
-        from sclcs.cohort.windows import Windowing
+        from sclcs.cohort.windows import Windowing, parse_extent
 
+        truncate = None if self.truncate is None else parse_extent(self.truncate)
+        first = parse_extent(self.drop_first)
         if self.whole:
-            return Windowing(None, truncate=self.truncate, drop_first=self.drop_first)
-        return Windowing(self.length, self.stride, self.truncate, self.drop_first)
+            return Windowing(None, truncate=truncate, drop_first=first)
+        return Windowing(parse_extent(self.length), parse_extent(self.stride), truncate, first)
+
+    def coverage(self) -> CoverageRule:
+        """Return which regions are left out for what the scans cover."""
+        from sclcs.cohort.coverage import CoverageRule, parse_share
+
+        most = self.max_missing_subjects
+        return CoverageRule(self.min_coverage, None if most is None else parse_share(most))
 
     def write(self, scans: Scans) -> Cohort:
-        """Cut the scans and write the cohort."""
-        return scans.cut(
-            self.windowing(), zscore=self.zscore.value, on_bad=self.on_bad.value, out=self.out
+        """Choose regions, cut the scans and write the cohort."""
+        from sclcs.cohort.regions import drop_regions
+        from sclcs.core.files import refuse_existing
+
+        windowing, coverage = self.windowing(), self.coverage()
+        refuse_existing(self.out)
+        if self.drop_regions:
+            scans = drop_regions(scans, self.drop_regions)
+        if self.resample is not None:
+            scans = scans.resample(self.resample)
+        return coverage.apply(scans, windowing).cut(
+            windowing,
+            zscore=self.zscore.value,
+            on_bad=self.on_bad.value,
+            mixed_tr=self.mixed_tr.value,
+            out=self.out,
         )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sclcs.cohort.regions import region_set
     from sclcs.cohort.scans import Scan, Scans
     from sclcs.cohort.simulation import simulate_cohort
-    from sclcs.cohort.windows import Windowing
+    from sclcs.cohort.windows import Seconds, Windowing
 
 __all__ = [
     "Cohort",
@@ -26,6 +26,7 @@ __all__ = [
     "Problem",
     "Scan",
     "Scans",
+    "Seconds",
     "Windowing",
     "check_cohort",
     "check_scans",
@@ -43,6 +44,7 @@ __getattr__, __dir__ = lazy_names(
         "Problem": "sclcs.cohort.problems",
         "Scan": "sclcs.cohort.scans",
         "Scans": "sclcs.cohort.scans",
+        "Seconds": "sclcs.cohort.windows",
         "Windowing": "sclcs.cohort.windows",
         "check_cohort": "sclcs.cohort.check",
         "check_scans": "sclcs.cohort.check",

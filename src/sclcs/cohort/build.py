@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -11,8 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.lengths import LENGTH_COLUMN, padded
 from sclcs.cohort.problems import OnBad, Problem, raise_for, require_policy
 from sclcs.cohort.quality import check_scan
+from sclcs.cohort.resample import MixedTr, refuse_mixed_tr
 from sclcs.cohort.scans import Scan, Scans, ZScore
 from sclcs.cohort.storage import CohortWriter, open_cohort
 from sclcs.cohort.windows import Windowing
@@ -31,6 +35,7 @@ def build_cohort(
     *,
     zscore: ZScore = "none",
     on_bad: OnBad = "error",
+    mixed_tr: MixedTr = "error",
     out: str | os.PathLike[str] | None = None,
 ) -> Cohort:
     """Cut scans into a cohort, one scan in memory at a time.
@@ -40,10 +45,13 @@ def build_cohort(
     require_policy(on_bad)
     if zscore not in get_args(ZScore):
         raise InputError(f"Expected zscore 'none', 'scan' or 'window', got {zscore!r}.")
+    if mixed_tr not in get_args(MixedTr):
+        raise InputError(f"Expected mixed_tr 'error' or 'keep', got {mixed_tr!r}.")
     _refuse_known_problems(scans, on_bad)
-    if out is None:
-        return _in_memory(_Builder(scans, windowing, zscore, on_bad))
-    return _on_disk(_Builder(scans, windowing, zscore, on_bad), out)
+    if mixed_tr == "error":
+        refuse_mixed_tr(scans, windowing)
+    builder = _Builder(scans, windowing, zscore, on_bad)
+    return _in_memory(builder) if out is None else _on_disk(builder, out)
 
 
 def _refuse_known_problems(scans: Scans, on_bad: OnBad) -> None:
@@ -66,10 +74,21 @@ class _Builder:
         self.windowing = windowing
         self.problems: list[Problem] = list(scans.problems)
         self.rows: list[dict[str, Any]] = []
-        self.length: int | None = windowing.length or windowing.truncate
+        self.lengths: list[int] = []
+
+    @property
+    def one_length(self) -> bool:
+        """Whether all samples will have one length, whatever the scans are."""
+        cut = self.windowing.length is not None or self.windowing.truncate is not None
+        return cut and not (self.windowing.in_seconds and self.scans.tr is None)
+
+    @property
+    def longest(self) -> int:
+        """Time points of the longest sample so far."""
+        return max(self.lengths, default=0)
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield the windows of each good scan (window, region, time)."""
+        """Yield the windows of each good scan (window, region, time) at their own length."""
         for scan in track(self.scans, "Preparing scans"):
             windows = self._windows_of(scan)
             if windows is not None:
@@ -85,13 +104,14 @@ class _Builder:
         except UnreadableFileError as error:
             self.problems.append(Problem("unreadable", scan.scan_id, str(error)))
             return None
-        problem = check_scan(scan.scan_id, signals, self.scans.regions, self.windowing)
+        windowing = self.windowing.at(self.scans.repetition_time(scan))
+        problem = check_scan(scan.scan_id, signals, self.scans.regions, windowing)
         if problem is not None:
             self.problems.append(problem)
             return None
-        windows = _scaled(self.windowing, signals, self.zscore)
-        self._require_one_length(scan, windows.shape[2])
-        starts = self.windowing.starts(signals.shape[1]) + self.windowing.drop_first
+        windows = _scaled(windowing, signals, self.zscore)
+        self.lengths += [windows.shape[2]] * len(windows)
+        starts = windowing.starts(signals.shape[1]) + int(windowing.drop_first)
         for number, start in enumerate(starts):
             self.rows.append(
                 {
@@ -105,18 +125,12 @@ class _Builder:
             )
         return windows
 
-    def _require_one_length(self, scan: Scan, length: int) -> None:
-        if self.length is None:
-            self.length = length
-        if length != self.length:
-            raise InputError(
-                f"Whole scans must have one length, but {scan.scan_id} has {length} time points "
-                f"and others {self.length}; choose the first n of each with --truncate n."
-            )
-
     def samples(self) -> pd.DataFrame:
-        """Return the facts of all samples kept."""
-        return pd.DataFrame(self.rows).set_index("sample_id")
+        """Return the facts of all samples kept; their lengths are one if they differ."""
+        table = pd.DataFrame(self.rows).set_index("sample_id")
+        if len(set(self.lengths)) > 1:
+            table.insert(list(table.columns).index("start") + 1, LENGTH_COLUMN, self.lengths)
+        return table
 
     def provenance(self) -> dict[str, Any]:
         """Return where the cohort comes from and what was done to it."""
@@ -134,10 +148,8 @@ def _scaled(
     windowing: Windowing, signals: NDArray[np.float32], zscore: ZScore
 ) -> NDArray[np.float32]:
     if zscore == "scan":
-        kept = slice(
-            windowing.drop_first,
-            windowing.drop_first + windowing.kept_length(signals.shape[1]),
-        )
+        first = int(windowing.drop_first)
+        kept = slice(first, first + windowing.kept_length(signals.shape[1]))
         signals = signals.copy()
         signals[:, kept] = _standardise(signals[:, kept])
     windows = windowing.cut(signals)
@@ -154,7 +166,7 @@ def _standardise(signals: NDArray[np.float32]) -> NDArray[np.float32]:
 def _in_memory(builder: _Builder) -> Cohort:
     blocks = list(builder.blocks())
     return Cohort(
-        np.concatenate(blocks),
+        np.concatenate([padded(block, builder.longest) for block in blocks]),
         builder.samples(),
         builder.scans.regions,
         builder.scans.tr,
@@ -166,7 +178,8 @@ def _on_disk(builder: _Builder, out: str | os.PathLike[str]) -> Cohort:
     refuse_existing(out)
     with atomic_directory(out) as folder:
         writer: CohortWriter | None = None
-        for block in builder.blocks():
+        blocks = builder.blocks() if builder.one_length else _of_unknown_length(builder, folder)
+        for block in blocks:
             writer = writer or CohortWriter(folder, *block.shape[1:])
             writer.append(block)
         if writer is None:  # blocks() raises when nothing is left, so this cannot happen
@@ -175,3 +188,19 @@ def _on_disk(builder: _Builder, out: str | os.PathLike[str]) -> Cohort:
             builder.samples(), builder.scans.regions, builder.scans.tr, builder.provenance()
         )
     return open_cohort(out)
+
+
+def _of_unknown_length(builder: _Builder, folder: Path) -> Iterator[NDArray[np.float32]]:
+    """Yield blocks filled up to the longest, which is known only when all have been seen.
+
+    Until then they wait on disk: one scan at a time is in memory, and each is loaded once.
+    """
+    with tempfile.TemporaryDirectory(
+        dir=folder.parent, prefix=f".{folder.name}-", suffix=".partial"
+    ) as waiting:
+        files = []
+        for number, block in enumerate(builder.blocks()):
+            files.append(Path(waiting) / f"{number}.npy")
+            np.save(files[-1], block)
+        for file in files:
+            yield padded(np.load(file, allow_pickle=False), builder.longest)

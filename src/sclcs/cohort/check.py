@@ -7,10 +7,10 @@ import pandas as pd
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.fingerprint import fingerprint
+from sclcs.cohort.lengths import iterate_samples
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.quality import check_scan, constant_regions
 from sclcs.cohort.scans import Scans
-from sclcs.cohort.signals import iterate_rows
 from sclcs.cohort.table import class_columns, number_columns
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 from sclcs.core.errors import DamagedStoreError, UnreadableFileError, name_first
@@ -54,7 +54,8 @@ def check_scans(scans: Scans, windowing: Windowing = WHOLE_SCAN) -> list[Problem
     problems = list(scans.problems)
     for scan in track(scans, "Checking scans"):
         try:
-            problem = check_scan(scan.scan_id, scan.signals(), scans.regions, windowing)
+            cut = windowing.at(scans.repetition_time(scan))
+            problem = check_scan(scan.scan_id, scan.signals(), scans.regions, cut)
         except UnreadableFileError as error:
             problem = Problem("unreadable", scan.scan_id, str(error))
         if problem is not None:
@@ -75,13 +76,11 @@ def _check_content(cohort: Cohort) -> list[Problem]:
 def _check_constant(cohort: Cohort) -> list[Problem]:
     problems = []
     names = np.asarray(cohort.regions)
-    ids = iter(cohort.sample_ids)
-    for block in iterate_rows(cohort.signals):
-        for flat in constant_regions(block):
-            sample = next(ids)
+    for rows, block in iterate_samples(cohort.signals, cohort.lengths):
+        for row, flat in zip(rows, constant_regions(block), strict=True):
             if flat.any():
                 detail = name_first(names[flat], limit=3)
-                problems.append(Problem("constant-region", sample, detail))
+                problems.append(Problem("constant-region", cohort.sample_ids[row], detail))
     return problems
 
 

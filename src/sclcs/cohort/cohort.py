@@ -1,4 +1,4 @@
-"""The cohort: signals of one length and one row of facts per sample."""
+"""The cohort: signals and one row of facts per sample."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.fingerprint import fingerprint
+from sclcs.cohort.lengths import sample_lengths
 from sclcs.cohort.signals import LazySignals, SignalArray
 from sclcs.cohort.table import clean_table, label_column
 from sclcs.core.errors import InputError, UnknownNameError, name_first
@@ -24,15 +25,17 @@ __all__ = ["Cohort"]
 
 
 class Cohort:
-    """Samples of one window length with their facts.
+    """Samples with their facts; usually windows of one length.
 
     Parameters
     ----------
     signals : array-like, shape (sample, region, time)
-        Kept as float32. Every value must be finite.
+        Kept as float32. Every value must be finite, but for samples that are shorter than
+        the time axis: their end is NaN, and `samples` says how long they are.
     samples : DataFrame
         Indexed by sample id; at least the columns `subject` and `window`, and any label
-        columns (`diagnosis`, `site`, `session`, `age`, ...).
+        columns (`diagnosis`, `site`, `session`, `age`, ...). If samples differ in length, the
+        column `n_timepoints` is the length of each.
     regions : sequence of str, optional
         Region names; ``region-0``, ... if not given.
     tr : float, optional
@@ -68,12 +71,12 @@ class Cohort:
         self.tr = None if tr is None else float(tr)
         self.provenance = dict(provenance or {})
         self.truth = truth
-        _check_finite(self.signals, self.samples.index)
+        _check_finite(self.signals, self.samples.index, self.lengths)
 
     def __repr__(self) -> str:
         return (
             f"Cohort({len(self)} samples, {self.n_subjects} subjects, "
-            f"{self.n_regions} regions, {self.n_timepoints} time points)"
+            f"{self.n_regions} regions, {self.length_text} time points)"
         )
 
     def __len__(self) -> int:
@@ -91,8 +94,25 @@ class Cohort:
 
     @property
     def n_timepoints(self) -> int:
-        """Length of a sample."""
+        """Length of a sample; of the longest if they differ."""
         return int(self.signals.shape[2])
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Time points of each sample."""
+        return sample_lengths(self.samples, self.n_timepoints)
+
+    @property
+    def equal_lengths(self) -> bool:
+        """Whether every sample fills the whole time axis."""
+        return bool((self.lengths == self.n_timepoints).all())
+
+    @property
+    def length_text(self) -> str:
+        """The length of the samples for people: ``70``, or ``120 to 240``."""
+        if self.equal_lengths:
+            return str(self.n_timepoints)
+        return f"{self.lengths.min()} to {self.lengths.max()}"
 
     @property
     def sample_ids(self) -> list[str]:
@@ -263,12 +283,14 @@ def _check_regions(regions: Sequence[str] | None, expected: int) -> tuple[str, .
     return tuple(str(name) for name in names)
 
 
-def _check_finite(signals: SignalArray, ids: pd.Index) -> None:
+def _check_finite(signals: SignalArray, ids: pd.Index, lengths: NDArray[np.int64]) -> None:
     if isinstance(signals, LazySignals):
         return  # checked when it was written; each read checks for missing chunks
-    bad = np.flatnonzero(~np.isfinite(signals).all(axis=(1, 2)))
+    inside = np.arange(signals.shape[2]) < lengths[:, None]
+    bad = np.flatnonzero((np.isfinite(signals) != inside[:, None, :]).any(axis=(1, 2)))
     if len(bad):
         raise InputError(
-            f"Signals must be finite, but {len(bad)} samples hold NaN or infinite values: "
-            f"{name_first(ids[bad])}; leave them out or repair them."
+            f"Signals must be finite (NaN only after n_timepoints, where that is a column), "
+            f"but {len(bad)} samples hold NaN or infinite values: {name_first(ids[bad])}; "
+            "leave them out or repair them."
         )

@@ -45,6 +45,7 @@ def describe_cohort(cohort: Cohort) -> dict[str, Any]:
         "subjects": cohort.n_subjects,
         "regions": cohort.n_regions,
         "timepoints": cohort.n_timepoints,
+        "shortest": int(cohort.lengths.min()) if len(cohort) else cohort.n_timepoints,
         "tr": cohort.tr,
         "windows_per_subject": {str(n): per_subject[n] for n in sorted(per_subject)},
         "classes": _classes(cohort.samples),

@@ -32,7 +32,7 @@ _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _FLOAT = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 # Columns that a cohort makes itself; a label of that name would overwrite them.
-_RESERVED = frozenset({"sample_id", "subject", "window", "scan", "start"})
+_RESERVED = frozenset({"sample_id", "subject", "window", "scan", "start", "n_timepoints"})
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class Kind:
 
 
 _SKIP = "drop them with --on-bad skip (on_bad='skip')"
+_DROP = "--drop-regions NAMES, or --max-missing-subjects 5% for those that many lack"
 
 KINDS: Mapping[str, Kind] = {
     "unreadable": Kind(
@@ -36,11 +37,11 @@ KINDS: Mapping[str, Kind] = {
     ),
     "non-finite": Kind(
         "Scans with NaN or infinite values",
-        f"repair the extraction, or {_SKIP}",
+        f"leave regions out for everybody ({_DROP}), repair the extraction, or {_SKIP}",
     ),
     "constant-region": Kind(
         "Scans with a region that does not vary over time",
-        f"leave the region out with --regions, or {_SKIP}",
+        f"leave regions out for everybody ({_DROP}), or {_SKIP}",
     ),
     "too-short": Kind(
         "Scans with fewer time points than the windows need",

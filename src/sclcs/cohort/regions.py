@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sclcs.cohort.scans import Scans
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
-__all__ = ["ATLAS_SIZES", "REGION_SETS", "RegionSet", "choose_regions", "region_set"]
+__all__ = [
+    "ATLAS_SIZES",
+    "REGION_SETS",
+    "RegionSet",
+    "choose_regions",
+    "drop_regions",
+    "region_set",
+]
 
 ATLAS_SIZES = {"dosenbach": 160}
 """How many regions the atlases of the named sets have."""
@@ -131,10 +139,10 @@ def choose_regions(scans: Scans, wanted: str | Sequence[str] | None) -> Scans:
     scans : Scans
         The scans.
     wanted : str or sequence of str or None
-        The name of a region set, region names (a list, or one string separated by commas),
-        or None or ``"all"`` for all regions. A set is found by the names of its regions; if
-        the scans have as many regions as its atlas under other names, by their numbers, and
-        they then get the names of the set.
+        The name of a region set, region names or patterns such as ``"LH_Default_*"`` (a list,
+        or one string separated by commas), or None or ``"all"`` for all regions. A set is found
+        by the names of its regions; if the scans have as many regions as its atlas under other
+        names, by their numbers, and they then get the names of the set.
 
     Returns
     -------
@@ -142,16 +150,65 @@ def choose_regions(scans: Scans, wanted: str | Sequence[str] | None) -> Scans:
     """
     if wanted is None or wanted == ALL_REGIONS:
         return scans
-    if isinstance(wanted, str):
-        if wanted in REGION_SETS:
-            return _keep_set(scans, REGION_SETS[wanted])
-        names = [name.strip() for name in wanted.split(",") if name.strip()]
-    else:
-        names = [str(name) for name in wanted]
+    if isinstance(wanted, str) and wanted in REGION_SETS:
+        return _keep_set(scans, REGION_SETS[wanted])
+    names = _words(wanted)
     if not names:
         raise InputError("Expected a region set or region names, got none.")
-    _require_known(scans, names)
-    return scans.keep_regions(names)
+    return scans.keep_regions(_matching(scans, names))
+
+
+def drop_regions(scans: Scans, unwanted: str | Sequence[str]) -> Scans:
+    """Leave out some regions of scans.
+
+    Parameters
+    ----------
+    scans : Scans
+        The scans.
+    unwanted : str or sequence of str
+        Names or patterns (``"*Limbic*"``); a list, or one string separated by commas. Each
+        must match a region.
+
+    Returns
+    -------
+    Scans
+    """
+    dropped = set(_matching(scans, _words(unwanted)))
+    kept = [name for name in scans.regions if name not in dropped]
+    if not kept:
+        raise InputError(
+            f"Expected at least one region to be left, but {unwanted!r} drops all "
+            f"{len(scans.regions)}; choose fewer."
+        )
+    record = [name for name in scans.regions if name in dropped]
+    provenance = {**scans.provenance, "regions_unwanted": record}
+    chosen = scans.keep_regions(kept)
+    return chosen.with_scans(list(chosen), provenance=provenance)
+
+
+def _words(names: str | Sequence[str]) -> list[str]:
+    if isinstance(names, str):
+        return [name.strip() for name in names.split(",") if name.strip()]
+    return [word for name in names for word in _words(str(name))]
+
+
+def _matching(scans: Scans, patterns: Sequence[str]) -> list[str]:
+    """Return the regions that names and patterns mean, in the order they are asked for."""
+    plain = [name for name in patterns if not _is_pattern(name) or name in scans.regions]
+    _require_known(scans, plain)
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matches = [pattern] if pattern in plain else fnmatch.filter(scans.regions, pattern)
+        if not matches:
+            raise UnknownNameError(
+                f"No region matches {pattern!r}; the scans have {name_first(scans.regions, 10)}."
+            )
+        found |= dict.fromkeys(matches)
+    return list(found)
+
+
+def _is_pattern(name: str) -> bool:
+    return any(character in name for character in "*?[")
 
 
 def _keep_set(scans: Scans, chosen: RegionSet) -> Scans:
@@ -165,8 +222,7 @@ def _keep_set(scans: Scans, chosen: RegionSet) -> Scans:
             f"regions: {name_first(scans.regions)}. Name regions with --regions a,b,c."
         )
     kept = scans.keep_regions([scans.regions[number - 1] for number in chosen.numbers])
-    problems = [problem for problem in kept.problems if problem.kind != "duplicate-id"]
-    return Scans(list(kept), chosen.names, kept.tr, kept.provenance, problems)
+    return kept.with_scans(list(kept), regions=chosen.names)
 
 
 def _require_known(scans: Scans, names: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,11 +14,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.problems import OnBad, Problem
-from sclcs.cohort.windows import Windowing
+from sclcs.cohort.windows import Extent, Windowing
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.resample import MixedTr
 
 __all__ = ["Scan", "Scans", "ZScore", "unique_scan_ids"]
 
@@ -40,12 +41,16 @@ class Scan:
         scan at a time is in memory.
     facts : mapping
         Labels and covariates: diagnosis, site, session, age, ...
+    coverage : callable, optional
+        Returns how much of each region the scan covers, 0 to 1, by its name, where the
+        pipeline tells; NaN or constant signals are found without it.
     """
 
     scan_id: str
     subject: str
     load: Callable[[], NDArray[Any]]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    coverage: Callable[[], Mapping[str, float]] | None = None
 
     def signals(self) -> NDArray[np.float32]:
         """Load the signals as float32 (region, time)."""
@@ -173,40 +178,77 @@ class Scans(Sequence[Scan]):
             )
         rows = np.array([self.regions.index(name) for name in names])
         expected = len(self.regions)
-        scans = [
-            Scan(scan.scan_id, scan.subject, _rows_of(scan.load, rows, expected), scan.facts)
-            for scan in self
-        ]
-        return Scans(scans, names, self.tr, self.provenance, _without_duplicates(self.problems))
+        scans = [replace(scan, load=_rows_of(scan.load, rows, expected)) for scan in self]
+        return self.with_scans(scans, regions=names)
+
+    def with_scans(self, scans: Sequence[Scan], **changes: Any) -> Scans:  # noqa: ANN401
+        """Return a collection with other scans and the rest as it is, but for `changes`.
+
+        Parameters
+        ----------
+        scans : sequence of Scan
+        **changes
+            `regions`, `tr`, `provenance`, `problems`.
+
+        Returns
+        -------
+        Scans
+        """
+        given: dict[str, Any] = {
+            "regions": self.regions,
+            "tr": self.tr,
+            "provenance": self.provenance,
+            # Ids used twice are found again by the constructor.
+            "problems": [problem for problem in self.problems if problem.kind != "duplicate-id"],
+        }
+        return Scans(scans, **(given | changes))
+
+    def repetition_time(self, scan: Scan) -> float | None:
+        """Return the repetition time of one of the scans in seconds, if it is known."""
+        own = scan.facts.get("tr")
+        if isinstance(own, int | float) and np.isfinite(own) and own > 0:
+            return float(own)
+        return self.tr
+
+    def resample(self, tr: float) -> Scans:
+        """Return the scans at one repetition time (seconds); they are resampled when loaded."""
+        from sclcs.cohort.resample import resample_scans
+
+        return resample_scans(self, tr)
 
     def windows(
         self,
-        length: int,
-        stride: int,
-        truncate: int | None = None,
+        length: Extent,
+        stride: Extent,
+        truncate: Extent | None = None,
         *,
-        drop_first: int = 0,
+        drop_first: Extent = 0,
         zscore: ZScore = "none",
         on_bad: OnBad = "error",
+        mixed_tr: MixedTr = "error",
         out: str | os.PathLike[str] | None = None,
     ) -> Cohort:
         """Cut every scan into windows of one length.
 
         Parameters
         ----------
-        length, stride : int
+        length, stride : int or Seconds
             Time points of a window, and from one start to the next. The paper uses 70
-            and 35.
-        truncate : int, optional
+            and 35. ``Seconds(140)`` is as many time points as the repetition time of each
+            scan makes of it.
+        truncate : int or Seconds, optional
             Use exactly the first `truncate` time points (the paper: 210); a shorter scan
             is too short.
-        drop_first : int
+        drop_first : int or Seconds
             Time points dropped at the start of every scan.
         zscore : {'none', 'scan', 'window'}
             Whether each region is brought to mean 0 and standard deviation 1 (ddof 1)
             over the kept part of the scan or inside each window. Recorded in the provenance.
         on_bad : {'error', 'skip'}
             Raise on the first bad scans, or drop them and record why.
+        mixed_tr : {'error', 'keep'}
+            What to do with scans of different repetition times, whose time points do not
+            mean the same time. See also :meth:`resample`.
         out : path-like, optional
             Write the cohort there, one scan in memory at a time, instead of keeping it
             in memory.
@@ -216,24 +258,26 @@ class Scans(Sequence[Scan]):
         Cohort
         """
         windowing = Windowing(length, stride, truncate, drop_first)
-        return self.cut(windowing, zscore=zscore, on_bad=on_bad, out=out)
+        return self.cut(windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out)
 
     def whole(
         self,
-        truncate: int | None = None,
+        truncate: Extent | None = None,
         *,
-        drop_first: int = 0,
+        drop_first: Extent = 0,
         zscore: ZScore = "none",
         on_bad: OnBad = "error",
+        mixed_tr: MixedTr = "error",
         out: str | os.PathLike[str] | None = None,
     ) -> Cohort:
-        """Take every scan as one sample (the static network).
+        """Take every scan as one sample (the static network), at its own length.
 
-        Scans must have one length; `truncate` cuts them to it. The other parameters are
-        those of :meth:`windows`.
+        Where lengths differ, the column `n_timepoints` of the cohort tells them; operators are
+        computed on each sample at its own length. `truncate` cuts all to one length. The
+        other parameters are those of :meth:`windows`.
         """
         windowing = Windowing(None, truncate=truncate, drop_first=drop_first)
-        return self.cut(windowing, zscore=zscore, on_bad=on_bad, out=out)
+        return self.cut(windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out)
 
     def cut(
         self,
@@ -241,12 +285,15 @@ class Scans(Sequence[Scan]):
         *,
         zscore: ZScore = "none",
         on_bad: OnBad = "error",
+        mixed_tr: MixedTr = "error",
         out: str | os.PathLike[str] | None = None,
     ) -> Cohort:
         """Cut scans by a :class:`Windowing`; see :meth:`windows`."""
         from sclcs.cohort.build import build_cohort
 
-        return build_cohort(self, windowing, zscore=zscore, on_bad=on_bad, out=out)
+        return build_cohort(
+            self, windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out
+        )
 
 
 def unique_scan_ids(subjects: Sequence[object]) -> list[str]:
@@ -280,8 +327,3 @@ def _rows_of(
 def _duplicate_ids(scans: Sequence[Scan]) -> list[Problem]:
     counts = Counter(scan.scan_id for scan in scans)
     return [Problem("duplicate-id", name, f"{n} scans") for name, n in counts.items() if n > 1]
-
-
-def _without_duplicates(problems: Sequence[Problem]) -> list[Problem]:
-    """Drop what the constructor will find again."""
-    return [problem for problem in problems if problem.kind != "duplicate-id"]

@@ -28,6 +28,8 @@ class LazySignals:
         The stored signals (sample, region, time).
     rows, regions : ndarray of int, optional
         Which stored rows and regions the view shows, in order. All by default.
+    lengths : ndarray of int, optional
+        Time points of every stored row, where they differ; the rest of a row is NaN.
     """
 
     ndim = 3
@@ -38,8 +40,10 @@ class LazySignals:
         stored: Any,  # noqa: ANN401 (zarr.Array; importing zarr for a type costs a second)
         rows: NDArray[np.int64] | None = None,
         regions: NDArray[np.int64] | None = None,
+        lengths: NDArray[np.int64] | None = None,
     ) -> None:
         self._stored = stored
+        self._lengths = lengths
         self._rows = np.arange(stored.shape[0]) if rows is None else rows
         self._regions = np.arange(stored.shape[1]) if regions is None else regions
 
@@ -86,6 +90,7 @@ class LazySignals:
             self._stored,
             self._rows if rows is None else self._rows[rows],
             self._regions if regions is None else self._regions[regions],
+            self._lengths,
         )
 
     def _read(self, rows: NDArray[np.int64]) -> Floats:
@@ -95,12 +100,20 @@ class LazySignals:
         contiguous = wanted[-1] - wanted[0] + 1 == len(wanted)
         selection = slice(int(wanted[0]), int(wanted[-1]) + 1) if contiguous else wanted
         block: Floats = read_array(self._stored, (selection, slice(None), slice(None)))
-        if np.isnan(block).any():  # signals are finite by contract: NaN is the fill value
+        if self._lacks_values(block, wanted):
             raise DamagedStoreError(
                 f"Signals are missing from {self._stored.store_path}: a chunk file is gone; "
                 "make the cohort again from its source."
             )
         return block[place][:, self._regions]
+
+    def _lacks_values(self, block: Floats, rows: NDArray[np.int64]) -> bool:
+        """Tell whether values are NaN that are not padding: NaN is the fill value of chunks."""
+        missing = np.isnan(block)
+        if self._lengths is None:
+            return bool(missing.any())
+        padding = np.arange(block.shape[2]) >= self._lengths[rows][:, None]
+        return bool((missing != padding[:, None, :]).any())
 
 
 SignalArray: TypeAlias = Floats | LazySignals

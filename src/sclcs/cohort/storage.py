@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import sclcs
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.fingerprint import FingerprintBuilder
+from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
 from sclcs.cohort.signals import LazySignals, iterate_rows
 from sclcs.cohort.simulation.truth import GroundTruth, read_truth, write_truth
 from sclcs.cohort.table import clean_table, column_kinds, table_from_csv, table_to_csv
@@ -33,7 +34,9 @@ from sclcs.store import create_array, create_group, open_group, rows_per_chunk
 __all__ = ["CohortWriter", "open_cohort", "save_cohort"]
 
 KIND = "cohort"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+#: Readable by the first releases too: all samples have one length.
+EQUAL_LENGTHS_VERSION = 1
 SAMPLES_FILE = "samples.csv"
 
 
@@ -90,7 +93,9 @@ class CohortWriter:
         self._group.attrs.update(
             {
                 "sclcs_kind": KIND,
-                "format_version": FORMAT_VERSION,
+                "format_version": FORMAT_VERSION
+                if LENGTH_COLUMN in table
+                else EQUAL_LENGTHS_VERSION,
                 "sclcs_version": sclcs.__version__,
                 "fingerprint": self._hash.finish(table, regions, tr),
                 "columns": column_kinds(table),
@@ -133,8 +138,12 @@ def open_cohort(path: str | os.PathLike[str]) -> Cohort:
     try:
         text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
         samples = table_from_csv(text, attrs["columns"])  # type: ignore[arg-type]
+        stored = group["signals"]
+        lengths = None
+        if LENGTH_COLUMN in samples:
+            lengths = sample_lengths(samples, int(stored.shape[2]))  # type: ignore[union-attr]
         cohort = Cohort(
-            LazySignals(group["signals"]),
+            LazySignals(stored, lengths=lengths),
             samples,
             attrs["regions"],  # type: ignore[arg-type]
             attrs["tr"],  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ __all__ = [
 
 REQUIRED = ("subject", "window")
 MAX_CLASSES = 30
-_BOOKKEEPING = {"subject", "window", "scan", "start"}
+_BOOKKEEPING = {"subject", "window", "scan", "start", "n_timepoints"}
 
 
 def clean_table(samples: pd.DataFrame) -> pd.DataFrame:

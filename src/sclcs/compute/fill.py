@@ -310,6 +310,7 @@ def _orders(
             computation.seed,
             DEFAULT_MEMORY,
             tuple(other.of_block(rows) for other in known),
+            computation.cohort.lengths[rows],
         )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.cohort.lengths import by_length
 from sclcs.cohort.signals import SignalArray
 from sclcs.compute.known_rows import KnownRows, read_known
 from sclcs.numerics.arrays import Array
@@ -50,6 +51,8 @@ class PieceOrder:
         Budget for intermediates.
     known : tuple of KnownRows
         Other stores that may hold some of the block's matrices.
+    lengths : ndarray of int, optional
+        Time points of each sample, where they may differ.
     """
 
     computation: str
@@ -59,6 +62,7 @@ class PieceOrder:
     seed: int
     memory_bytes: int
     known: tuple[KnownRows, ...] = ()
+    lengths: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,33 @@ def _compute(order: PieceOrder, names: list[str], rows: Flags) -> dict[str, Oper
         n_regions = order.layout.n_regions
         nothing = np.empty((0, n_regions, n_regions))
         return {name: OperatorOutcome(nothing, [], []) for name in names}
-    batch, seeds = _blocks.get(order)
-    if not rows.all():
-        batch, seeds = batch[rows], seeds[rows]
-    return compute_block(batch, names, sample_seeds=seeds, memory_bytes=order.memory_bytes)
+    found: list[tuple[NDArray[np.int64], dict[str, OperatorOutcome]]] = []
+    for part in _blocks.get(order):
+        chosen = rows[part.rows]
+        if chosen.any():
+            outcomes = compute_block(
+                part.signals if chosen.all() else part.signals[chosen],
+                names,
+                sample_seeds=part.seeds[chosen],
+                memory_bytes=order.memory_bytes,
+            )
+            found.append((part.rows[chosen], outcomes))
+    if len(found) == 1:
+        return found[0][1]
+    order_of_rows = np.argsort(np.concatenate([places for places, _ in found]))
+    return {name: _in_order([part[name] for _, part in found], order_of_rows) for name in names}
+
+
+def _in_order(parts: list[OperatorOutcome], order: NDArray[np.int64]) -> OperatorOutcome:
+    """Join what became of samples of different lengths, in the order of the block."""
+    status = [state for part in parts for state in part.status]
+    reason = [why for part in parts for why in part.reason]
+    return OperatorOutcome(
+        np.concatenate([part.matrices for part in parts])[order],
+        [status[place] for place in order],
+        [reason[place] for place in order],
+        sum(part.seconds for part in parts),
+    )
 
 
 def _joined(
@@ -161,21 +188,40 @@ def _joined(
     return OperatorOutcome(matrices, status, reason, copied.seconds + computed.seconds)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """The samples of a block that have one length."""
+
+    rows: NDArray[np.int64]
+    signals: Array
+    seeds: Seeds
+
+
+def _parts(order: PieceOrder) -> list[_Part]:
+    signals = np.asarray(order.signals)
+    everything = np.full(len(signals), signals.shape[2], dtype=np.int64)
+    parts = []
+    for length, rows in by_length(everything if order.lengths is None else order.lengths):
+        whole = len(rows) == len(signals) and length == signals.shape[2]
+        batch = check_signals(signals if whole else signals[rows][:, :, :length])
+        parts.append(_Part(rows, batch, sample_seeds(batch, order.seed)))
+    return parts
+
+
 class _RecentBlocks:
     """The blocks read last: the families of a block come one after another."""
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
-        self._blocks: OrderedDict[tuple[str, int], tuple[Array, Seeds]] = OrderedDict()
+        self._blocks: OrderedDict[tuple[str, int], list[_Part]] = OrderedDict()
         self._lock = threading.Lock()  # a Dask worker may run several threads
 
-    def get(self, order: PieceOrder) -> tuple[Array, Seeds]:
-        """Return the signals and seeds of the order's block."""
+    def get(self, order: PieceOrder) -> list[_Part]:
+        """Return the signals and seeds of the order's block, by their length."""
         key = (order.computation, order.piece.block)
         with self._lock:
             if key not in self._blocks:
-                batch = check_signals(np.asarray(order.signals))
-                self._blocks[key] = (batch, sample_seeds(batch, order.seed))
+                self._blocks[key] = _parts(order)
             self._blocks.move_to_end(key)
             while len(self._blocks) > self._kept:
                 self._blocks.popitem(last=False)

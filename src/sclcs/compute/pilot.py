@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.lengths import LENGTH_COLUMN
 from sclcs.core.errors import InputError
 from sclcs.core.progress import show_progress
 
@@ -39,7 +40,8 @@ class CohortShape:
         """Return the shape of a cohort."""
         if isinstance(cohort, CohortShape):
             return cohort
-        return cls(len(cohort), cohort.n_regions, cohort.n_timepoints)
+        usual = cohort.n_timepoints if not len(cohort) else round(float(cohort.lengths.mean()))
+        return cls(len(cohort), cohort.n_regions, usual)
 
 
 class Pilots:
@@ -70,5 +72,7 @@ class Pilots:
         rows = np.unique(np.linspace(0, len(source) - 1, min(samples, len(source))).astype(int))
         places = np.unique(np.linspace(0, source.n_regions - 1, regions).astype(int))
         part = source.take(rows).keep_regions([source.regions[place] for place in places])
-        signals = np.asarray(part.signals)[:, :, :timepoints]
-        return Cohort(signals, part.samples, part.regions, part.tr)
+        # Samples of unequal length are tried at the length of the shortest; costs are scaled.
+        kept = min(timepoints, int(part.lengths.min()))
+        table = part.samples.drop(columns=LENGTH_COLUMN, errors="ignore")
+        return Cohort(np.asarray(part.signals)[:, :, :kept], table, part.regions, part.tr)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.lengths import require_equal_lengths
 from sclcs.cohort.signals import iterate_rows
 from sclcs.core.errors import InputError, name_first
 from sclcs.encoder.scratch import Scratch
@@ -53,6 +54,7 @@ def prepare_inputs(
     Tensor, shape (sample, region, time point + 1)
         The last feature is one: it carries every bias.
     """
+    require_equal_lengths(cohort, "Training on signals")
     shape = (len(cohort), cohort.n_regions, cohort.n_timepoints + 1)
     inputs = scratch.zeros("inputs", shape)
     inputs[:, :, -1] = 1

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.lengths import iterate_samples
 from sclcs.cohort.table import class_columns
 from sclcs.core.seeds import generator
 from sclcs.report.style import BLUE, INK, MUTED, ORANGE, check_format, save_figure
@@ -44,11 +45,13 @@ def draw_cohort(cohort: Cohort) -> Figure:
     from matplotlib.figure import Figure
 
     some = _some_subjects(cohort)
-    signals = np.asarray(some.signals, dtype=np.float64)
-    connectivity = _correlations(signals)
+    connectivity = np.empty((len(some), some.n_regions, some.n_regions))
+    for rows, block in iterate_samples(some.signals, some.lengths):
+        connectivity[rows] = _correlations(block.astype(np.float64))
+    first = np.asarray(some.signals[0], dtype=np.float64)[:, : some.lengths[0]]
     figure = Figure(figsize=(11, 7.6), layout="constrained")
     axes = figure.subplots(2, 2)
-    _draw_signals(axes[0, 0], signals[0], some)
+    _draw_signals(axes[0, 0], first, some)
     _draw_connectivity(figure, axes[0, 1], connectivity.mean(axis=0))
     _draw_classes(axes[1, 0], cohort)
     _draw_similarity(axes[1, 1], connectivity, some.samples["subject"].to_numpy())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import iterate_rows
+from sclcs.cohort.lengths import iterate_samples, require_equal_lengths
 from sclcs.core.errors import InputError
 from sclcs.core.settings import setting
 from sclcs.selection.classifier_training import ClassifierParameters, train, training_facts
@@ -54,8 +54,14 @@ def sample_features(
     describe = _correlations if kind == "fc" else _flat
     if kind == "fc" and cohort.n_regions < 2:
         raise InputError("Correlation matrices need at least 2 regions; use features=raw.")
-    blocks = [describe(_standardised(block)) for block in iterate_rows(cohort.signals)]
-    return np.concatenate(blocks).astype(np.float32), {}
+    if kind == "raw":
+        require_equal_lengths(cohort, "Comparing signals (features=raw)")
+    described = [
+        (rows, describe(_standardised(block)))
+        for rows, block in iterate_samples(cohort.signals, cohort.lengths)
+    ]
+    features = np.concatenate([block for _, block in described]).astype(np.float32)
+    return features[np.argsort(np.concatenate([rows for rows, _ in described]))], {}
 
 
 def _standardised(signals: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
+from sclcs.cohort.lengths import by_length
 from sclcs.core.errors import InputError
 from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
@@ -45,6 +46,7 @@ def compute(
     *,
     seed: int = 0,
     sample_keys: Sequence[object] | None = None,
+    lengths: Sequence[int] | NDArray[np.int64] | None = None,
     memory_bytes: int = DEFAULT_MEMORY,
 ) -> xr.DataArray:
     """Compute functional-connectivity matrices.
@@ -65,6 +67,9 @@ def compute(
         Names of the samples, for the sample axis; by default they are numbered. Operators
         that draw random numbers are seeded by ``seed`` and the content of a sample, never by
         its name or place, so that an array, a store and a cohort give the same matrices.
+    lengths : sequence of int, optional
+        Time points of each sample, where they differ: a sample is cut to its own length
+        first, and what follows in `signals` (usually NaN) is not looked at.
     memory_bytes : int
         Budget of one task for its results and intermediates.
 
@@ -91,6 +96,14 @@ def compute(
     (5, ('spi', 'sample', 'source', 'target'))
     """
     identifiers = resolve(spis)
+    if lengths is not None:
+        return _compute_by_length(
+            signals,
+            np.asarray(lengths),
+            identifiers,
+            sample_keys,
+            {"n_jobs": n_jobs, "seed": seed, "memory_bytes": memory_bytes},
+        )
     batch = check_signals(signals)
     n_samples, n_regions, _ = batch.shape
     if sample_keys is not None and len(sample_keys) != n_samples:
@@ -123,6 +136,40 @@ def compute(
     if sample_keys is not None:
         labels["sample"] = list(sample_keys)
     return _label(values, labels, status, reason, seed)
+
+
+def _compute_by_length(
+    signals: ArrayLike,
+    lengths: NDArray[np.int64],
+    identifiers: list[str],
+    sample_keys: Sequence[object] | None,
+    options: Mapping[str, int],
+) -> xr.DataArray:
+    """Compute samples of one length together and put the results into their order."""
+    import xarray as xr
+
+    batch = np.asarray(signals)
+    if batch.ndim != 3 or lengths.shape != batch.shape[:1]:
+        raise InputError(
+            f"Expected one length per sample of signals (sample, region, time), got "
+            f"{lengths.size} for the shape {batch.shape}."
+        )
+    parts = [
+        compute(
+            batch[rows][:, :, :length],
+            identifiers,
+            sample_keys=rows.tolist() if sample_keys is None else [sample_keys[k] for k in rows],
+            n_jobs=options["n_jobs"],
+            seed=options["seed"],
+            memory_bytes=options["memory_bytes"],
+        )
+        for length, rows in by_length(lengths)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    order = np.argsort(np.concatenate([rows for _, rows in by_length(lengths)]))
+    joined: xr.DataArray = xr.concat(parts, dim="sample").isel(sample=order)
+    return joined
 
 
 def compute_block(
