@@ -107,7 +107,7 @@ def test_downloads_values_and_facts(release, tmp_path):
     assert table["tr"].tolist() == [1.5, 1.5, 2.0, 1.5]
     assert scans.tr is None
     assert scans.provenance["options"]["pipeline"] == "ccs"
-    cohort = scans.windows(5, 5, drop_first=1)
+    cohort = scans.windows(5, 5, drop_first=1, mixed_tr="keep")
     assert len(cohort) == 2 + 2 + 3 + 3
 
 
@@ -147,8 +147,10 @@ def test_missing_column_matters_only_where_it_is_used(release, tmp_path):
     root, url, _ = release
     write_series(root, "Pitt_0050003", [n for n in range(1, 161) if n != 14])
     with pytest.raises(InputError, match=r"NaN.*Pitt_0050003 \(ACC_14\)"):
-        read_abide(tmp_path / "cache", url=url).windows(5, 5)
-    cohort = read_abide(tmp_path / "cache", url=url, regions=["IPS_134"]).windows(5, 5)
+        read_abide(tmp_path / "cache", url=url).windows(5, 5, mixed_tr="keep")
+    cohort = read_abide(tmp_path / "cache", url=url, regions=["IPS_134"]).windows(
+        5, 5, mixed_tr="keep"
+    )
     assert "Pitt_0050003" in set(cohort.samples["scan"])
 
 
@@ -172,8 +174,8 @@ def test_truncated_download_is_named(release, tmp_path):
     path.write_bytes(path.read_bytes()[:20000])
     scans = read_abide(tmp_path / "cache", url=url)
     with pytest.raises(UnreadableFileError, match=r"Pitt_0050030_rois.*Remove it to download"):
-        scans.windows(5, 5)
-    cohort = scans.windows(5, 5, on_bad="skip")
+        scans.windows(5, 5, mixed_tr="keep")
+    cohort = scans.windows(5, 5, mixed_tr="keep", on_bad="skip")
     assert "Pitt_0050030" not in set(cohort.samples["scan"])
 
 
@@ -222,9 +224,18 @@ def test_agrees_with_the_extract_of_the_real_release():
 def test_the_command_line_downloads_and_writes_the_same(release, tmp_path):
     _, url, _ = release
     options = ["--url", url, "--data-dir", tmp_path / "cache", "--drop-first", 1]
-    options += ["--length", 5, "--stride", 5, "--out", tmp_path / "abide.zarr"]
+    options += [
+        "--mixed-tr",
+        "keep",
+        "--length",
+        5,
+        "--stride",
+        5,
+        "--out",
+        tmp_path / "abide.zarr",
+    ]
     command = [sys.executable, "-m", "sclcs", "cohort", "import", "abide", *options]
     subprocess.run([str(word) for word in command], check=True)
     written = Cohort.open(tmp_path / "abide.zarr")
-    expected = read_abide(tmp_path / "cache", url=url).windows(5, 5, drop_first=1)
+    expected = read_abide(tmp_path / "cache", url=url).windows(5, 5, drop_first=1, mixed_tr="keep")
     assert written.fingerprint == expected.fingerprint

@@ -154,7 +154,14 @@ def test_npz_not_finite_is_named(tmp_path, cube):
 )
 def test_npz_that_contradicts_itself(tmp_path, cube, more, message):
     with pytest.raises(InputError, match=message):
-        read_arrays(save_npz(tmp_path / "c.npz", cube, **more))
+        read_arrays(save_npz(tmp_path / "c.npz", cube, **more), layout="time-region")
+
+
+def test_npz_whose_region_names_fit_the_other_axis_is_turned(tmp_path, cube):
+    turned = save_npz(tmp_path / "c.npz", cube.transpose(0, 2, 1), roi_names=np.array(NAMES))
+    scans = read_arrays(turned)
+    assert scans.regions == tuple(NAMES)
+    np.testing.assert_array_equal(scans[1].signals(), cube[1].T)
 
 
 def test_npz_with_a_pickle_is_never_opened(tmp_path, cube):
@@ -201,7 +208,10 @@ def test_npz_with_one_damaged_byte_is_named(tmp_path, cube):
 def test_npy_takes_the_rows_of_the_table_in_order(tmp_path, cube):
     np.save(tmp_path / "c.npy", cube)
     (tmp_path / "labels.tsv").write_text("subject\tsite\n01\tA\n02\tA\n02\tB\n03\tB\n")
-    scans = read_arrays(tmp_path / "c.npy", labels=tmp_path / "labels.tsv", tr=1.5)
+    options = {"labels": tmp_path / "labels.tsv", "tr": 1.5}
+    with pytest.raises(InputError, match=r"matched by their order only.*--by-position"):
+        read_arrays(tmp_path / "c.npy", **options)
+    scans = read_arrays(tmp_path / "c.npy", by_position=True, **options)
     assert [scan.subject for scan in scans] == ["01", "02", "02", "03"]
     assert [scan.facts for scan in scans] == [{"site": s} for s in "AABB"]
     np.testing.assert_array_equal(scans[2].signals(), cube[2].T)
@@ -212,7 +222,7 @@ def test_npy_needs_one_row_per_scan(tmp_path, cube):
     np.save(tmp_path / "c.npy", cube)
     (tmp_path / "labels.csv").write_text("subject,site\n01,A\n")
     with pytest.raises(InputError, match="expected 4 rows, found 1"):
-        read_arrays(tmp_path / "c.npy", labels=tmp_path / "labels.csv")
+        read_arrays(tmp_path / "c.npy", labels=tmp_path / "labels.csv", by_position=True)
 
 
 def test_npy_must_have_three_axes(tmp_path, cube):

@@ -59,7 +59,7 @@ def write_scans(folder, cube, ending=".csv", header=None, names="abcd"):
 )
 def test_folder_of_text_files(tmp_path, cube, ending, header, names):
     folder = write_scans(tmp_path / "scans", cube, ending, header)
-    scans = read_arrays(folder)
+    scans = read_arrays(folder, layout="auto" if header else "time-region")
     assert [scan.scan_id for scan in scans] == ["a", "b", "c", "d"]
     assert scans.regions == tuple(names or [f"region-{i}" for i in range(N_REGIONS)])
     for scan, expected in zip(scans, cube, strict=True):
@@ -153,7 +153,7 @@ def test_missing_cells_are_nan_not_damage(tmp_path, cube):
 def test_another_number_of_regions_is_named(tmp_path, cube):
     folder = write_scans(tmp_path / "scans", cube)
     (folder / "wide.csv").write_text("\n".join(["1,2,3,4,5,6.5"] * N_TIMES))
-    scans = read_arrays(folder)
+    scans = read_arrays(folder, layout="time-region")
     with pytest.raises(InputError, match=r"another number of regions.*wide \(6 x 23, expected 5"):
         scans.windows(10, 10)
 
@@ -176,3 +176,94 @@ def test_folder_of_damaged_files_only(tmp_path):
     (tmp_path / "a.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(UnreadableFileError, match=r"a\.npy"):
         read_arrays(tmp_path)
+
+
+def lengths_of(folder, shapes, transpose):
+    folder.mkdir()
+    rng = np.random.default_rng(3)
+    for number, shape in enumerate(shapes):
+        matrix = rng.normal(size=shape)
+        np.savetxt(folder / f"s{number}.txt", matrix.T if transpose else matrix)
+    return folder
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_time_axis_is_found_where_lengths_make_it_certain(tmp_path, turned):
+    folder = lengths_of(tmp_path / "scans", [(30, 4), (25, 4), (33, 4)], turned)
+    scans = read_arrays(folder)
+    assert [scan.signals().shape for scan in scans] == [(4, 30), (4, 25), (4, 33)]
+
+
+def test_the_time_axis_is_asked_for_where_sizes_allow_both(tmp_path):
+    folder = lengths_of(tmp_path / "scans", [(30, 4), (30, 4)], transpose=True)
+    with pytest.raises(InputError, match=r"\(4 x 30\) allow both.*--layout region-time"):
+        read_arrays(folder)
+    scans = read_arrays(folder, layout="region-time")
+    assert scans[0].signals().shape == (4, 30)
+
+
+def test_one_odd_file_does_not_turn_the_others(tmp_path):
+    folder = lengths_of(tmp_path / "scans", [(30, 4)] * 4 + [(30, 5)], transpose=False)
+    with pytest.raises(InputError, match="allow both"):
+        read_arrays(folder)
+
+
+def test_the_size_of_the_atlas_tells_the_time_axis(tmp_path):
+    folder = lengths_of(tmp_path / "scans", [(160, 40), (160, 40)], transpose=False)
+    scans = read_arrays(folder, regions="dosenbach-dmn33")
+    assert scans[1].signals().shape == (33, 40)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_rows_that_begin_with_the_name_of_a_region(tmp_path, header):
+    values = np.random.default_rng(1).normal(size=(3, 12))
+    table = pd.DataFrame(values, columns=[f"t{k}" for k in range(12)])
+    table.insert(0, "region", ["PCC", "mPFC", "AG"])
+    (tmp_path / "scans").mkdir()
+    table.to_csv(tmp_path / "scans" / "a.csv.gz", index=False, header=header)
+    scans = read_arrays(tmp_path / "scans")
+    assert scans.regions == ("PCC", "mPFC", "AG")
+    assert [scan.scan_id for scan in scans] == ["a"]
+    np.testing.assert_allclose(scans[0].signals(), values, rtol=1e-6)
+
+
+def test_compressed_text_and_what_a_cut_off_file_says(tmp_path, cube):
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for name, scan in zip("ab", cube, strict=False):
+        pd.DataFrame(scan, columns=NAMES).to_csv(folder / f"{name}.tsv.gz", sep="\t", index=False)
+    scans = read_arrays(folder)
+    assert scans.regions == tuple(NAMES)
+    np.testing.assert_allclose(scans[1].signals(), cube[1].T, rtol=1e-6)
+    content = (folder / "b.tsv.gz").read_bytes()
+    (folder / "b.tsv.gz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(UnreadableFileError, match="cut off or damaged"):
+        read_arrays(folder).windows(10, 10)
+
+
+def test_sessions_in_the_names_of_files(tmp_path, cube):
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for name, scan in zip(["sub-01_ses-a", "sub-01_ses-b", "sub-02_ses-a"], cube, strict=False):
+        pd.DataFrame(scan, columns=NAMES).to_csv(folder / f"{name}.csv", index=False)
+    scans = read_arrays(folder)
+    assert [scan.subject for scan in scans] == ["sub-01", "sub-01", "sub-02"]
+    assert [scan.facts["session"] for scan in scans] == ["a", "b", "a"]
+    assert [scan.scan_id for scan in scans] == ["sub-01_ses-a", "sub-01_ses-b", "sub-02_ses-a"]
+
+
+def test_names_of_files_as_the_user_describes_them(tmp_path, cube):
+    for subject, run in (("100307", "REST1_LR"), ("100307", "REST2_LR"), ("100408", "REST1_LR")):
+        folder = tmp_path / "hcp" / subject / "Results" / run
+        folder.mkdir(parents=True)
+        pd.DataFrame(cube[0], columns=NAMES).to_csv(folder / "parcels.csv", index=False)
+    options = {"pattern": "**/*.csv", "names": "{subject}/Results/{run}/*"}
+    scans = read_arrays(tmp_path / "hcp", **options)
+    assert [(scan.subject, scan.facts["run"]) for scan in scans] == [
+        ("100307", "REST1_LR"), ("100307", "REST2_LR"), ("100408", "REST1_LR"),
+    ]  # fmt: skip
+    assert scans[0].scan_id == "100307_run-REST1_LR"
+    with pytest.raises(InputError, match="Expected names like"):
+        read_arrays(tmp_path / "hcp", pattern="**/*.csv", names="{subject}_{session}")
+    with pytest.raises(InputError, match=r"with the field \{subject\}"):
+        read_arrays(tmp_path / "hcp", pattern="**/*.csv", names="{session}")

@@ -49,9 +49,8 @@ def test_zscoring_is_explicit_and_recorded(scans, scope):
     np.testing.assert_array_equal(scans[0].signals(), scans[0].load().astype(np.float32))
 
 
-def test_whole_scans_need_one_length(scans):
-    with pytest.raises(InputError, match=r"b_scan-1 has 60 time points and others 41.*--truncate"):
-        scans.whole()
+def test_whole_scans_are_cut_to_one_length_if_asked(scans):
+    assert not scans.whole().equal_lengths
     cohort = scans.whole(truncate=41)
     assert cohort.signals.shape == (4, 5, 41)
     np.testing.assert_array_equal(cohort.signals[3], scans[3].signals()[:, :41])

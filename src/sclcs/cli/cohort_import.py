@@ -32,8 +32,11 @@ Tr = Annotated[float | None, typer.Option(help="Repetition time in seconds.")]
 
 
 class LayoutChoice(StrEnum):
-    """Order of the axes of an array."""
+    """Order of the axes of a scan."""
 
+    auto = "auto"
+    time_region = "time-region"
+    region_time = "region-time"
     scan_time_region = "scan-time-region"
     scan_region_time = "scan-region-time"
 
@@ -67,7 +70,7 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
 @app.command()
 @with_cut_options
 def arrays(
-    source: Annotated[Path, typer.Argument(help=".npz, .npy, or a folder of csv/tsv/1D files.")],
+    source: Annotated[Path, typer.Argument(help=".npz, .npy, or a folder of one file per scan.")],
     *,
     cut: CutOptions,
     labels: Labels = None,
@@ -75,16 +78,24 @@ def arrays(
     regions: Regions = None,
     tr: Tr = None,
     key: Annotated[str | None, typer.Option(help="Name of the signals in the .npz.")] = None,
-    layout: Annotated[LayoutChoice, typer.Option(help="Order of the axes of an array.")] = (
-        LayoutChoice.scan_time_region
-    ),
+    layout: Annotated[
+        LayoutChoice, typer.Option(help="What the rows of a scan are; found if that is certain.")
+    ] = LayoutChoice.auto,
     pattern: Annotated[str, typer.Option(help="Which files of a folder.")] = "*",
     strip_suffix: Annotated[
         str, typer.Option(help="End of the file stem that is not part of the scan id.")
     ] = "",
+    names: Annotated[
+        str | None,
+        typer.Option(help="What file names say: '{subject}_{session}', '{subject}/*/{run}'."),
+    ] = None,
+    by_position: Annotated[
+        bool,
+        typer.Option("--by-position", help="Row n of the table belongs to scan n of the array."),
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Arrays: an npz, an npy, or a folder of csv, tsv or C-PAC .1D files.
+    """Arrays: an npz, an npy, or a folder of csv, tsv, .1D or .ptseries.nii files.
 
     Example: `sclcs cohort import arrays abide.npz --truncate 210 --drop-first 1
     --on-bad skip --out abide.zarr`
@@ -101,6 +112,8 @@ def arrays(
         id_column=id_column,
         pattern=pattern,
         strip_suffix=strip_suffix,
+        names=names,
+        by_position=by_position,
     )
     announce(cut.write(scans), cut.out, json)
 

@@ -16,7 +16,7 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.lengths import LENGTH_COLUMN, padded
 from sclcs.cohort.problems import OnBad, Problem, raise_for, require_policy
 from sclcs.cohort.quality import check_scan
-from sclcs.cohort.resample import MixedTr, refuse_mixed_tr
+from sclcs.cohort.resample import MixedTr, mixed_tr_note, refuse_mixed_tr
 from sclcs.cohort.scans import Scan, Scans, ZScore
 from sclcs.cohort.storage import CohortWriter, open_cohort
 from sclcs.cohort.windows import Windowing
@@ -134,12 +134,17 @@ class _Builder:
 
     def provenance(self) -> dict[str, Any]:
         """Return where the cohort comes from and what was done to it."""
+        notes = [
+            *self.scans.provenance.get("notes", ()),
+            *mixed_tr_note(self.scans, self.windowing),
+        ]
         return {
             **self.scans.provenance,
             "windowing": self.windowing.to_dict(),
             "zscore": self.zscore,
             "on_bad": self.on_bad,
             "n_scans_found": len(self.scans),
+            **({"notes": notes} if notes else {}),
             "excluded": [problem.to_dict() for problem in self.problems],
         }
 

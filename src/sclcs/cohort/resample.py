@@ -16,7 +16,7 @@ from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.windows import Windowing
 from sclcs.core.errors import InputError, name_first
 
-__all__ = ["MixedTr", "refuse_mixed_tr", "resample_scans"]
+__all__ = ["MixedTr", "mixed_tr_note", "refuse_mixed_tr", "resample_scans"]
 
 MixedTr = Literal["error", "keep"]
 
@@ -31,16 +31,12 @@ def refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
     ----------
     scans : Scans
     windowing : Windowing
-        Windows in seconds last equally long in all scans and are fine.
+        Windows in seconds last equally long in all scans and are fine. Whoever truncates to
+        a number of time points (the paper: 210) has said that time points are meant; that
+        is noted in the provenance, not refused.
     """
-    if windowing.in_seconds:
-        return
-    found: dict[float, list[str]] = defaultdict(list)
-    for scan in scans:
-        seconds = scans.repetition_time(scan)
-        if seconds is not None:
-            found[seconds].append(scan.scan_id)
-    if len(found) < 2:
+    found = _repetition_times(scans)
+    if len(found) < 2 or windowing.in_seconds or windowing.truncate is not None:
         return
     times = [f"{tr:g} s ({len(found[tr])} scans, such as {found[tr][0]})" for tr in sorted(found)]
     usual = max(found, key=lambda tr: len(found[tr]))
@@ -50,6 +46,29 @@ def refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
         f"points is not the same time in all of them: resample (--resample {usual:g})"
         f"{others}, or accept it with --mixed-tr keep (mixed_tr='keep')."
     )
+
+
+def mixed_tr_note(scans: Scans, windowing: Windowing) -> list[str]:
+    """Say that samples last differently long, if they do; empty otherwise."""
+    found = _repetition_times(scans)
+    if len(found) < 2:
+        return []
+    times = ", ".join(f"{tr:g}" for tr in sorted(found))
+    effect = (
+        "windows in seconds differ in time points"
+        if windowing.in_seconds
+        else "the same number of time points is not the same time in all scans"
+    )
+    return [f"Repetition times differ ({times} s): {effect}, and bands in Hz differ."]
+
+
+def _repetition_times(scans: Scans) -> dict[float, list[str]]:
+    found: dict[float, list[str]] = defaultdict(list)
+    for scan in scans:
+        seconds = scans.repetition_time(scan)
+        if seconds is not None:
+            found[seconds].append(scan.scan_id)
+    return found
 
 
 def resample_scans(scans: Scans, tr: float) -> Scans:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.labels import LabelTable, fact_name
 from sclcs.cohort.readers.array_files import NpzArchive, open_npy
-from sclcs.cohort.readers.scan_folder import Layout
+from sclcs.cohort.readers.series_files import Layout
 from sclcs.cohort.scans import Scan, Scans, unique_scan_ids
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
@@ -156,7 +156,9 @@ def _shared_tr(archive: NpzArchive, per_scan: Sequence[Any] | None) -> float | N
     return None if only is None else float(only)
 
 
-def name_by_rows(block: ArrayBlock, table: LabelTable, id_column: str | None) -> ArrayBlock:
+def name_by_rows(
+    block: ArrayBlock, table: LabelTable, id_column: str | None, by_position: bool
+) -> ArrayBlock:
     """Give scans without ids the ids and labels of a table that has one row per scan.
 
     Parameters
@@ -167,11 +169,20 @@ def name_by_rows(block: ArrayBlock, table: LabelTable, id_column: str | None) ->
         The labels, in the order of the scans.
     id_column : str, optional
         Column that names the subjects; recognised by its name if not given.
+    by_position : bool
+        Whether the user said that row n belongs to scan n: a table that was sorted otherwise
+        would give every scan somebody else's labels.
 
     Returns
     -------
     ArrayBlock
     """
+    if not by_position:
+        raise InputError(
+            f"The scans of {block.source} have no ids, so rows of {table.source} can be matched by "
+            "their order only; put ids into the file (an array `subject` in an .npz), or say that "
+            "row n belongs to scan n with --by-position (by_position=True)."
+        )
     n_scans = len(block.signals)
     if len(table) != n_scans:
         raise InputError(
@@ -190,20 +201,23 @@ def name_by_rows(block: ArrayBlock, table: LabelTable, id_column: str | None) ->
     )
 
 
-def scans_of_block(block: ArrayBlock, layout: Layout = "scan-time-region") -> Scans:
+def scans_of_block(block: ArrayBlock, layout: Layout = "auto") -> Scans:
     """Slice a 3-D array into scans; nothing is copied until a scan is used.
 
     Parameters
     ----------
     block : ArrayBlock
         The array and what is known about it.
-    layout : {'scan-time-region', 'scan-region-time'}
-        Order of its axes.
+    layout : {'auto', 'scan-time-region', 'scan-region-time'}
+        Order of its axes; ``auto`` is time before region, unless the names of the regions fit
+        the other order only.
 
     Returns
     -------
     Scans
     """
+    if layout == "auto":
+        layout = _layout_of(block)
     time_axis, region_axis = (1, 2) if layout == "scan-time-region" else (2, 1)
     n_scans, n_regions = len(block.signals), block.signals.shape[region_axis]
     n_times = block.signals.shape[time_axis]
@@ -225,6 +239,12 @@ def scans_of_block(block: ArrayBlock, layout: Layout = "scan-time-region") -> Sc
         for i in range(n_scans)
     ]
     return Scans(scans, regions, block.tr)
+
+
+def _layout_of(block: ArrayBlock) -> Layout:
+    count = None if block.regions is None else len(block.regions)
+    turned = block.signals.shape[1] == count and block.signals.shape[2] != count
+    return "scan-region-time" if turned else "scan-time-region"
 
 
 def _slice(signals: NDArray[Any], scan: int, length: int, layout: Layout) -> NDArray[Any]:

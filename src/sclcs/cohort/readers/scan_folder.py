@@ -4,123 +4,97 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.cohort.readers.array_files import open_npy
-from sclcs.cohort.readers.text_matrix import TextLayout, load_text_matrix, peek_text_matrix
+from sclcs.cohort.bids_dataset import split_tr
+from sclcs.cohort.readers.file_names import NameTemplate, name_facts
+from sclcs.cohort.readers.series_files import (
+    SERIES_ENDINGS,
+    Layout,
+    SeriesFile,
+    is_series_file,
+    look_at,
+    oriented,
+    series_stem,
+)
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError, name_first
 
 __all__ = ["Layout", "read_scan_folder"]
 
-Layout = Literal["scan-time-region", "scan-region-time"]
-
-_SUFFIXES = (".csv", ".tsv", ".txt", ".1d", ".npy")
-
-
-@dataclass(frozen=True)
-class _File:
-    """What is known of one file before its numbers are loaded."""
-
-    path: Path
-    load: Callable[[], NDArray[Any]]
-    n_regions: int | None  # None: the file is damaged, and loading it will say how
-    names: tuple[str, ...] | None = None
-
 
 def read_scan_folder(
     folder: Path,
     *,
-    layout: Layout = "scan-time-region",
+    layout: Layout = "auto",
     pattern: str = "*",
     strip_suffix: str = "",
+    names: str | None = None,
+    n_regions: int | None = None,
     ignore: Sequence[Path] = (),
 ) -> Scans:
-    """Read a folder of .csv, .tsv, .txt, .1D or .npy files, one scan each.
+    """Read a folder of text, .npy or .ptseries.nii files, one scan each.
 
     Parameters
     ----------
     folder : Path
         The folder.
-    layout : {'scan-time-region', 'scan-region-time'}
-        Whether the rows of a file are time points or regions.
+    layout : {'auto', 'scan-time-region', 'scan-region-time'}
+        Whether the rows of a file are time points or regions; ``auto`` finds out or asks.
     pattern : str
         Which files, for example ``"*_rois_dosenbach160.1D"`` or ``"**/*.csv"``.
     strip_suffix : str
         Text removed from the end of the file stem; what is left is the scan id.
+    names : str, optional
+        What the names of files say, for example ``"{subject}_{session}"``; see
+        :class:`~sclcs.cohort.readers.file_names.NameTemplate`. Without it names of BIDS
+        (``sub-01_ses-2_...``) are understood.
+    n_regions : int, optional
+        How many regions the atlas has, if that is known.
     ignore : sequence of Path
         Files that are not scans, such as the table of labels.
 
     Returns
     -------
     Scans
-        The subject of each scan is its id until labels say otherwise.
+        The subject of each scan is what its name says, else its id, until labels say
+        otherwise.
     """
     left_out = {path.resolve() for path in ignore}
     paths = [
         path
         for path in sorted(folder.glob(pattern))
-        if path.suffix.lower() in _SUFFIXES
-        and not path.name.startswith(".")
-        and path.resolve() not in left_out
+        if is_series_file(path) and path.resolve() not in left_out
     ]
     if not paths:
         raise NotFoundError(
-            f"Expected files {', '.join(_SUFFIXES)} that match {pattern!r} in {folder}, found none."
+            f"Expected files {', '.join(SERIES_ENDINGS)} that match {pattern!r} in {folder}, "
+            "found none."
         )
-    files = [_peek(path, layout) for path in paths]
+    files = oriented([look_at(path, layout) for path in paths], n_regions)
     regions, from_header = _common_regions(files, folder)
+    template = None if names is None else NameTemplate(names)
+    shared_tr, tr_facts = split_tr([file.tr for file in files])
     scans = []
-    for file in files:
-        scan_id = file.path.stem.removesuffix(strip_suffix)
+    for file, tr in zip(files, tr_facts, strict=True):
+        stem = series_stem(file.path).removesuffix(strip_suffix)
         load = _checked(file, regions) if from_header else file.load
-        scans.append(Scan(scan_id, scan_id, load))
-    return Scans(scans, regions)
+        if template is None:
+            scan_id, subject, facts = name_facts(stem)
+        else:
+            scan_id, subject, facts = template.facts(file.path.relative_to(folder), stem)
+        known = {name: value for name, value in tr.items() if value is not None}
+        scans.append(Scan(scan_id, subject, load, {**facts, **known}))
+    return Scans(scans, regions, shared_tr)
 
 
-def _peek(path: Path, layout: Layout) -> _File:
-    rows_are_time = layout == "scan-time-region"
-    try:
-        if path.suffix.lower() == ".npy":
-            load = partial(_load_npy, path, rows_are_time)
-            return _File(path, load, load().shape[0])
-        text = peek_text_matrix(path)
-        load_text = partial(_load_text, path, text, rows_are_time)
-        if rows_are_time:
-            return _File(path, load_text, text.n_columns, text.names)
-        return _File(path, load_text, load_text().shape[0])
-    except UnreadableFileError as error:
-        return _File(path, partial(_raise, error), None)
-
-
-def _load_npy(path: Path, rows_are_time: bool) -> NDArray[Any]:
-    matrix = open_npy(path)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        raise UnreadableFileError(
-            f"Expected a matrix of numbers (time x region) in {path}, found shape {matrix.shape} "
-            f"of type {matrix.dtype}."
-        )
-    return matrix.T if rows_are_time else matrix
-
-
-def _load_text(path: Path, layout: TextLayout, rows_are_time: bool) -> NDArray[np.float64]:
-    matrix = load_text_matrix(path, layout)
-    return matrix.T if rows_are_time else matrix
-
-
-def _raise(error: UnreadableFileError) -> NDArray[Any]:
-    raise error
-
-
-def _common_regions(files: Sequence[_File], folder: Path) -> tuple[tuple[str, ...], bool]:
-    """Return the region names of most files, and whether they come from headers."""
-    readable = [file for file in files if file.n_regions is not None]
+def _common_regions(files: Sequence[SeriesFile], folder: Path) -> tuple[tuple[str, ...], bool]:
+    """Return the region names of most files, and whether they come from the files."""
+    readable = [file for file in files if not file.damaged]
     if not readable:
         files[0].load()  # says what is wrong with the first
         raise UnreadableFileError(f"None of the {len(files)} files in {folder} can be read.")
@@ -138,8 +112,8 @@ def _common_regions(files: Sequence[_File], folder: Path) -> tuple[tuple[str, ..
     return names, True
 
 
-def _checked(file: _File, regions: tuple[str, ...]) -> Callable[[], NDArray[Any]]:
-    """Refuse a file whose columns are named differently: they would be mixed up."""
+def _checked(file: SeriesFile, regions: tuple[str, ...]) -> Callable[[], NDArray[Any]]:
+    """Refuse a file whose regions are named differently: they would be mixed up."""
     if file.n_regions != len(regions) or file.names == regions:
         return file.load  # another number of regions is found and named by the quality check
     if file.names is None:
@@ -152,3 +126,7 @@ def _checked(file: _File, regions: tuple[str, ...]) -> Callable[[], NDArray[Any]
         f"files, but it {found}; put all files in one order of regions."
     )
     return partial(_raise, error)
+
+
+def _raise(error: UnreadableFileError) -> NDArray[Any]:
+    raise error

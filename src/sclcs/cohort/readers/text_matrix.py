@@ -1,18 +1,22 @@
-"""One scan in a text file: csv, tsv, txt or C-PAC .1D, one row per time point."""
+"""One scan in a text file: csv, tsv, txt or C-PAC .1D, plain or compressed with gzip."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.core.errors import UnreadableFileError, name_first
 
-__all__ = ["TextLayout", "load_text_matrix", "peek_text_matrix"]
+__all__ = ["TextLayout", "load_text_matrix", "peek_text_matrix", "plain_suffix", "row_labels"]
 
 _MISSING = frozenset({"", "n/a", "na", "nan"})
 # Header and comment lines are expected among the first lines only.
@@ -35,6 +39,8 @@ class TextLayout:
         What separates cells; None is any white space.
     index_column : bool
         Whether the first column numbers the rows (pandas writes one, under an empty name).
+    label_column : bool
+        Whether the first column names the rows: they are regions then, and columns time points.
     """
 
     n_skipped: int
@@ -42,6 +48,32 @@ class TextLayout:
     names: tuple[str, ...] | None
     delimiter: str | None
     index_column: bool = False
+    label_column: bool = False
+
+
+def plain_suffix(path: Path) -> str:
+    """Return the ending of a file in lower case, without ``.gz``: ``.tsv`` of ``a.tsv.gz``."""
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    """Open a text file, plain or compressed; bytes that are no text are an error that says so."""
+    try:
+        if path.name.lower().endswith(".gz"):
+            with gzip.open(path, "rt", encoding="utf-8-sig") as stream:
+                yield stream
+        else:
+            with path.open(encoding="utf-8-sig") as stream:
+                yield stream
+    except UnicodeDecodeError as error:
+        raise _not_text(path) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UnreadableFileError(
+            f"Expected text compressed with gzip in {path}, but it is cut off or damaged "
+            f"({error}); fetch it again."
+        ) from error
 
 
 def peek_text_matrix(path: Path) -> TextLayout:
@@ -60,11 +92,8 @@ def peek_text_matrix(path: Path) -> TextLayout:
     -------
     TextLayout
     """
-    try:
-        with path.open(encoding="utf-8-sig") as stream:
-            lines = list(islice(stream, _PEEKED_LINES))
-    except UnicodeDecodeError as error:
-        raise _not_text(path) from error
+    with _opened(path) as stream:
+        lines = list(islice(stream, _PEEKED_LINES))
     n_comments = next((i for i, line in enumerate(lines) if not _is_comment(line)), len(lines))
     if n_comments == len(lines):
         raise UnreadableFileError(
@@ -73,6 +102,10 @@ def peek_text_matrix(path: Path) -> TextLayout:
     first = lines[n_comments].rstrip("\r\n")
     delimiter = _delimiter(path, first)
     cells = _split(first, delimiter)
+    below = next((line for line in lines[n_comments + 1 :] if line.strip()), first)
+    if _is_labelled(_split(below.rstrip("\r\n"), delimiter)):
+        headed = not _is_labelled(cells) or _is_header(cells[1:])
+        return TextLayout(n_comments + headed, len(cells) - 1, None, delimiter, label_column=True)
     if _is_header(cells):
         index_column = cells[0] == "" and len(cells) > 1
         names = tuple(cells[1:] if index_column else cells)
@@ -95,15 +128,9 @@ def load_text_matrix(path: Path, layout: TextLayout) -> NDArray[np.float64]:
     -------
     ndarray, shape (row, column)
     """
-    try:
-        with path.open(encoding="utf-8-sig") as stream:
-            lines = [line for line in islice(stream, layout.n_skipped, None) if line.strip()]
-    except UnicodeDecodeError as error:
-        raise _not_text(path) from error
-    if not lines:
-        raise UnreadableFileError(
-            f"Expected rows of numbers below the header of {path}, found none; extract it again."
-        )
+    lines = _lines(path, layout)
+    if layout.label_column:
+        lines = [_split_label(line, layout.delimiter)[1] for line in lines]
     try:
         matrix = np.loadtxt(lines, delimiter=layout.delimiter, comments=None, ndmin=2)
     except ValueError:  # an empty cell, n/a, or damage: look at every cell
@@ -112,6 +139,40 @@ def load_text_matrix(path: Path, layout: TextLayout) -> NDArray[np.float64]:
     if matrix.shape[1] != layout.n_columns:
         raise _ragged(path, layout.n_columns, [f"{matrix.shape[1]} in all rows of numbers"])
     return matrix
+
+
+def row_labels(path: Path, layout: TextLayout) -> tuple[str, ...]:
+    """Return the names of the rows of a file with a label column; each must be there once."""
+    names = tuple(_split_label(line, layout.delimiter)[0] for line in _lines(path, layout))
+    repeated = sorted({name for name in names if names.count(name) > 1 or not name})
+    if repeated:
+        raise UnreadableFileError(
+            f"Expected the name of one region at the beginning of each row of {path}; empty or "
+            f"repeated: {name_first(repeated)}; correct the file."
+        )
+    return names
+
+
+def _lines(path: Path, layout: TextLayout) -> list[str]:
+    with _opened(path) as stream:
+        lines = [line for line in islice(stream, layout.n_skipped, None) if line.strip()]
+    if not lines:
+        raise UnreadableFileError(
+            f"Expected rows of numbers below the header of {path}, found none; extract it again."
+        )
+    return lines
+
+
+def _split_label(line: str, delimiter: str | None) -> tuple[str, str]:
+    label, *rest = line.strip().split(delimiter, 1)
+    return label.strip().strip('"'), rest[0] if rest else ""
+
+
+def _is_labelled(cells: Sequence[str]) -> bool:
+    """Tell whether a line is a name followed by numbers; a header has names only."""
+    if len(cells) < 3 or _is_number(cells[0]) or cells[0] == "" or cells[0].startswith("#"):
+        return False
+    return all(_is_number(cell) or cell == "" for cell in cells[1:])
 
 
 def _parse_cells(path: Path, lines: Sequence[str], layout: TextLayout) -> NDArray[np.float64]:
@@ -148,9 +209,9 @@ def _is_comment(line: str) -> bool:
 
 
 def _delimiter(path: Path, line: str) -> str | None:
-    if path.suffix.lower() == ".tsv" or "\t" in line.strip():
+    if plain_suffix(path) == ".tsv" or "\t" in line.strip():
         return "\t"
-    if path.suffix.lower() == ".csv" or "," in line:
+    if plain_suffix(path) == ".csv" or "," in line:
         return ";" if ";" in line and "," not in line else ","
     return None
 
