@@ -2,7 +2,9 @@
 
     python benchmarks/run.py [simulate ...]
 
-Machines are shared and noisy: compare ratios inside one run, not seconds between runs.
+What a benchmark prints is shown and kept in `benchmarks/figures/NAME.txt`, from which the
+documentation makes its page, so that releases can be compared. Machines are shared and noisy:
+compare ratios inside one run, not seconds between runs.
 """
 
 from __future__ import annotations
@@ -11,9 +13,13 @@ import os
 import platform
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
+import sclcs
+
 FOLDER = Path(__file__).parent
+FIGURES = FOLDER / "figures"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -23,17 +29,41 @@ def main() -> None:
     unknown = [name for name in wanted if name not in known]
     if unknown:
         sys.exit(f"Unknown benchmark {unknown[0]}; known are {', '.join(known)}.")
-    print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} processors")
+    print(machine())
+    FIGURES.mkdir(exist_ok=True)
     failed = []
     for name in wanted:
         print(f"\n== {name} ==", flush=True)
-        done = subprocess.run(
-            [sys.executable, known[name]], env={**ONE_THREAD, **os.environ}, check=False
-        )
-        if done.returncode:
+        lines, code = run(known[name])
+        if code:
             failed.append(name)
+            continue
+        head = f"python benchmarks/bench_{name}.py\n{machine()}\n\n"
+        (FIGURES / f"{name}.txt").write_text(head + "".join(lines), encoding="utf-8")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
+
+
+def run(script: Path) -> tuple[list[str], int]:
+    """Run one benchmark, showing what it prints as it comes."""
+    lines = []
+    with subprocess.Popen(
+        [sys.executable, script],
+        env={**ONE_THREAD, **os.environ},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            lines.append(line)
+    return lines, process.returncode
+
+
+def machine() -> str:
+    today = datetime.now(UTC).date().isoformat()
+    python = f"Python {platform.python_version()}"
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
+    return f"sclcs {sclcs.__version__}, {python}, {system}, {today}"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
+from benchmark_pages import benchmarks_page
 from experiment_pages import experiment_section, experiments_table, section_names
 from markdown_table import table
 from plan_pages import cost_laws_table, plan_check_table
@@ -160,6 +161,7 @@ def _best(others: pd.Series) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "benchmarks.md": benchmarks_page,
     "calibration_table.md": calibration_table,
     "catalogue.md": catalogue_page,
     "selectors_table.md": selectors_table,
