@@ -11,7 +11,7 @@ from store_content import OPERATORS, content
 
 from sclcs.compute import choose_executor, fill_store, open_computation
 from sclcs.compute.executors import dask as dask_executor
-from sclcs.core.errors import InputError
+from sclcs.core.errors import InputError, WorkerDiedError
 
 distributed = pytest.importorskip("distributed")
 
@@ -143,3 +143,36 @@ def test_a_scheduler_without_workers_is_a_clear_error(cluster, saved_cohort, tmp
     computation = open_computation(saved_cohort, tmp_path / "fc", "pec")
     with pytest.raises(InputError, match="has no workers; start some"):
         fill_store(computation, choose_executor(scheduler=cluster.address))
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_a_clear_error_and_the_work_goes_on(
+    cluster, saved_cohort, undisturbed, tmp_path, monkeypatch
+):
+    cluster.add_worker()
+    out = tmp_path / "fc"
+    computation = open_computation(saved_cohort, out, OPERATORS, block_size=2)
+    real = dask_executor.DaskExecutor.run
+
+    def losing(self, function, items):
+        for number, report in enumerate(real(self, function, items)):
+            if number == 3:
+                cluster.scheduler.kill()
+            yield report
+
+    monkeypatch.setattr(dask_executor.DaskExecutor, "run", losing)
+    with pytest.raises(WorkerDiedError, match=r"scheduler at .* was lost; no finished work is"):
+        fill_store(computation, choose_executor(f"dask:{cluster.address}"))
+    rest = fill_store(computation)
+    assert 0 < rest.pieces < 64
+    assert content(out) == content(undisturbed.path)
+
+
+@pytest.mark.parametrize(
+    ("items", "threads", "sizes"),
+    [(5, 2, {1}), (64, 1, {8}), (10_000, 4, {16}), (100, 2, {6, 4}), (0, 3, set())],
+)
+def test_batches_hold_everything_once_and_keep_all_threads_busy(items, threads, sizes):
+    batches = list(dask_executor._batches(list(range(items)), threads))
+    assert [item for batch in batches for item in batch] == list(range(items))
+    assert {len(batch) for batch in batches} == sizes

@@ -115,3 +115,15 @@ def test_the_shares_of_the_script_make_the_same_store(
     assert store.missing(check=True) == []
     for name in OPERATORS:
         assert (store.matrices(name) == undisturbed.matrices(name)).sum() == 31 * 30
+
+
+@pytest.mark.parametrize(("time", "warned"), [("04:00:00", False), ("0:00", True)])
+def test_a_task_longer_than_the_time_limit_is_said(saved_cohort, tmp_path, time, warned):
+    from sclcs.compute import choose_executor, hand_over, open_computation
+
+    config = tmp_path / "slurm.yaml"
+    config.write_text(f'shares: 2\ntime: "{time}"\n')
+    computation = open_computation(saved_cohort, tmp_path / "fc", OPERATORS)
+    written = hand_over(computation, choose_executor(slurm=str(config)), ["compute"])
+    assert any("it would never end" in sentence for sentence in written.sentences) == warned
+    assert written.facts["longest_share_seconds"] >= 0

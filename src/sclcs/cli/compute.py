@@ -91,7 +91,7 @@ def _fill(
     from sclcs.compute import Share, fill_store
 
     share = None if task_range is None else Share.parse(task_range)
-    summary = summarise_fill(fill_store(computation, who, share=share))
+    summary = summarise_fill(fill_store(computation, who, share=share), whole=share is None)
     if json:
         print_json(summary)
     else:

@@ -38,9 +38,15 @@ def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[
     }
 
 
-def summarise_fill(report: FillReport) -> dict[str, Any]:
-    """Add what was done to what is in the store."""
-    return summarise_store(report.store, report.operators) | {
+def summarise_fill(report: FillReport, *, whole: bool = True) -> dict[str, Any]:
+    """Add what was done to what is in the store.
+
+    A share of the work does not read what all the others left in the store (`whole` is False):
+    with thousands of samples that takes minutes.
+    """
+    store = report.store
+    known = {"store": str(store.path), "operators": len(report.operators), "samples": len(store)}
+    return (summarise_store(store, report.operators) if whole else known) | {
         "computed": {"tasks": report.pieces, "matrices": report.matrices},
         "seconds": round(report.seconds, 3),
         "kernel_seconds": round(report.kernel_seconds, 3),
@@ -60,7 +66,10 @@ def print_fill(summary: dict[str, Any]) -> None:
     if summary["reseeded"]:
         names = name_first(summary["reseeded"])
         typer.echo(f"With the new seed again: {names}; no seed changes the others.")
-    _print_counts(summary)
+    if "matrices" in summary:
+        _print_counts(summary)
+    else:
+        typer.echo("One share is done; `sclcs fc status` shows the whole store.")
     typer.echo(f"FC store: {summary['store']}")
 
 

@@ -17,6 +17,7 @@ from sclcs.compute.computation import Computation, Coreset, open_computation
 from sclcs.compute.executors import Executor, ExecutorChoice, Handover, choose_executor
 from sclcs.compute.known_rows import KnownRows, known_rows
 from sclcs.compute.pieces import PieceOrder, PieceReport, do_piece
+from sclcs.compute.shares import Work
 from sclcs.compute.store_lock import Share, StoreLock
 from sclcs.core.errors import InputError, StoreInUseError
 from sclcs.core.progress import progress, track
@@ -225,10 +226,9 @@ def hand_over(computation: Computation, who: ExecutorChoice, command: Sequence[s
         raise InputError(f"Work on {who} is done at once; there is nothing to hand over.")
     require_known_elsewhere(computation.operators, str(who))
     prepare_shares(computation)
-    store = computation.store
-    folder = store.path.with_name(f"{store.path.name}-{who.kind.name}")
-    pieces = store.layout.pieces(computation.operators)
-    return who.kind.hand_over(who.argument, pieces, command, folder)
+    path = computation.store.path
+    folder = path.with_name(f"{path.name}-{who.kind.name}")
+    return who.kind.hand_over(who.argument, _work(computation), command, folder)
 
 
 def _make_room(computation: Computation) -> None:
@@ -237,14 +237,20 @@ def _make_room(computation: Computation) -> None:
     add_operators(computation.store, computation.operators, computation.seed)
 
 
+def _work(computation: Computation) -> Work:
+    layout = computation.store.layout
+    pieces = layout.pieces(computation.operators)
+    return Work(pieces, layout, computation.cohort.n_timepoints)
+
+
 def _pieces(computation: Computation, share: Share | None) -> list[Piece]:
     """Return the pieces to do, done or not.
 
     Shares are cut from the list of all pieces and not of the missing ones: processes that
     start at different moments still agree on who does what.
     """
-    pieces = computation.store.layout.pieces(computation.operators)
-    return pieces if share is None else pieces[share.number - 1 :: share.count]
+    work = _work(computation)
+    return list(work.pieces) if share is None else work.deal(share.count)[share.number - 1]
 
 
 def _known(computation: Computation, stores: Sequence[FCStore]) -> list[KnownRows]:

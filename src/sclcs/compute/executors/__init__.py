@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from sclcs.core.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from sclcs.spi.fc_records import Piece
+    from sclcs.compute.shares import Work
 
 __all__ = [
     "DEFAULT",
@@ -71,7 +71,7 @@ class Handover:
     sentences: Sequence[str]
 
 
-HandOver = Callable[[str, Sequence["Piece"], Sequence[str], Path], Handover]
+HandOver = Callable[[str, "Work", Sequence[str], Path], Handover]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class ExecutorKind:
     start : callable, optional
         From the argument to an executor that works while we wait.
     hand_over : callable, optional
-        From the argument, the pieces, the command and a folder to files that say what to do.
+        From the argument, the work, the command and a folder to files that say what to do.
     check : callable
         Raises if the argument cannot be used.
     processes : callable

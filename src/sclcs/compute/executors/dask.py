@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,16 +18,19 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SECONDS_TO_CONNECT = 30
+SECONDS_TO_CLOSE = 5
 FEWEST_IN_FLIGHT = 64
 IN_FLIGHT_PER_THREAD = 4
+BATCHES_PER_THREAD = 8  # so many at least, for the threads to end together
+LARGEST_BATCH = 16
 
 
 class DaskExecutor:
     """Do the work on the workers of a Dask scheduler.
 
-    What a worker was doing when it died is done again by another one. Only a bounded number of
-    pieces is on the cluster at any moment, so that any number of them is no burden to the
-    scheduler.
+    What a worker was doing when it died is done again by another one. Many small pieces travel
+    together, and only a bounded number of such batches is on the cluster at any moment, so that
+    any number of pieces is no burden to the scheduler.
 
     Parameters
     ----------
@@ -65,7 +69,12 @@ class DaskExecutor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._client.close()
+        self._client.close(timeout=SECONDS_TO_CLOSE)
+        if isinstance(error, CancelledError | self._distributed.comm.core.CommClosedError):
+            raise WorkerDiedError(
+                f"The Dask scheduler at {self._scheduler} was lost; no finished work is. Start "
+                "it and its workers again, and run the same command."
+            ) from error
         if isinstance(error, self._distributed.KilledWorker):
             raise WorkerDiedError(
                 "A piece of work outlived several Dask workers, most often because they ran out of "
@@ -90,25 +99,35 @@ class DaskExecutor:
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call a function on every item; the results come in any order."""
-        waiting = iter(items)
-        threads = sum(self._client.nthreads().values())
+        threads = max(1, sum(self._client.nthreads().values()))
+        waiting = _batches(list(items), threads)
         limit = max(FEWEST_IN_FLIGHT, IN_FLIGHT_PER_THREAD * threads)
-        in_flight = {self._submit(function, item) for item in islice(waiting, limit)}
+        in_flight = {self._submit(function, batch) for batch in islice(waiting, limit)}
         finished = self._distributed.as_completed(in_flight, loop=self._client.loop)
         try:
             for future in finished:
                 in_flight.discard(future)
-                yield future.result()
-                for item in islice(waiting, 1):
-                    following = self._submit(function, item)
+                yield from future.result()
+                for batch in islice(waiting, 1):
+                    following = self._submit(function, batch)
                     in_flight.add(following)
                     finished.add(following)
         finally:
-            if in_flight:
+            if in_flight and self._client.status == "running":
                 self._client.cancel(list(in_flight))
 
-    def _submit(self, function: Callable[[Item], Result], item: Item) -> Any:  # noqa: ANN401
-        return self._client.submit(function, item, pure=False)
+    def _submit(self, function: Callable[[Item], Result], batch: list[Item]) -> Any:  # noqa: ANN401
+        return self._client.submit(_call_each, function, batch, pure=False)
+
+
+def _batches(items: list[Item], threads: int) -> Iterator[list[Item]]:
+    """Cut items into batches: none so large that some threads would wait for others."""
+    size = min(LARGEST_BATCH, max(1, len(items) // (BATCHES_PER_THREAD * threads)))
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _call_each(function: Callable[[Item], Result], batch: list[Item]) -> list[Result]:
+    return [function(item) for item in batch]
 
 
 KIND = ExecutorKind(

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from sclcs.compute.executors import ExecutorKind, Handover
+from sclcs.compute.shares import Work
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import explain_write_errors, require_existing, write_text
 from sclcs.core.settings import Settings, setting
@@ -94,7 +95,7 @@ def read_slurm_config(path: str | os.PathLike[str]) -> SlurmConfig:
 def write_slurm_job(
     config: SlurmConfig,
     command: Sequence[str],
-    pieces: Sequence[Piece],
+    shares: Sequence[Sequence[Piece]],
     folder: str | os.PathLike[str],
 ) -> SlurmJob:
     """Write the job script and the list of shares.
@@ -105,8 +106,8 @@ def write_slurm_job(
         What to ask for.
     command : sequence of str
         Arguments of ``sclcs`` without ``--on`` and ``--task-range``; absolute paths.
-    pieces : sequence of Piece
-        All of the work, in the order from which shares are cut.
+    shares : sequence of sequence of Piece
+        The work of every array job.
     folder : path-like
         Where the files and the logs go; what an earlier call wrote there is replaced.
 
@@ -118,7 +119,7 @@ def write_slurm_job(
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     script = write_text(folder / "job.sh", job_script(config, command, folder))
-    shares_file = write_text(folder / "shares.csv", _shares_table(pieces, config.shares))
+    shares_file = write_text(folder / "shares.csv", _shares_table(shares))
     return SlurmJob(script, shares_file)
 
 
@@ -150,28 +151,68 @@ def job_script(config: SlurmConfig, command: Sequence[str], folder: Path) -> str
     return "\n".join(lines) + "\n"
 
 
-def _shares_table(pieces: Sequence[Piece], count: int) -> str:
+def _shares_table(shares: Sequence[Sequence[Piece]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["share", "family", "block", "operators"])
-    for place, piece in enumerate(pieces):
-        writer.writerow([place % count + 1, piece.family, piece.block, len(piece.operators)])
+    for number, pieces in enumerate(shares, start=1):
+        for piece in pieces:
+            writer.writerow([number, piece.family, piece.block, len(piece.operators)])
     return out.getvalue()
 
 
-def _hand_over(
-    argument: str, pieces: Sequence[Piece], command: Sequence[str], folder: Path
-) -> Handover:
+def limit_seconds(text: str) -> float | None:
+    """Return a time limit as SLURM writes it in seconds; None if it is written otherwise.
+
+    Known are minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and
+    days-hours:minutes:seconds.
+    """
+    days, dash, clock = text.rpartition("-")
+    parts = clock.split(":")
+    if not all(part.isdecimal() for part in [*parts, *([days] if dash else [])]) or len(parts) > 3:
+        return None
+    numbers = [int(part) for part in parts]
+    if dash:
+        hours, minutes, seconds = [*numbers, 0, 0][:3]
+    elif len(numbers) == 3:
+        hours, minutes, seconds = numbers
+    else:
+        hours, (minutes, seconds) = 0, [*numbers, 0][:2]
+    return float(int(days or 0) * 86400 + hours * 3600 + minutes * 60 + seconds)
+
+
+def _hand_over(argument: str, work: Work, command: Sequence[str], folder: Path) -> Handover:
     """Write the job for the configuration of that file."""
     config = read_slurm_config(argument)
-    job = write_slurm_job(config, command, pieces, folder)
+    shares = work.deal(config.shares)
+    job = write_slurm_job(config, command, shares, folder)
+    loads = [sum(map(work.seconds, pieces)) for pieces in shares]
+    minutes = max(loads) / config.cpus / 60
+    sentences = [
+        f"{len(work.pieces)} tasks in {config.shares} shares: {job.shares_file}",
+        f"The longest share is expected to take about {minutes:.0f} minutes.",
+        *_too_long(config, work),
+        f"Send them with: sbatch {job.script}",
+    ]
+    facts = {"script": str(job.script), "shares": config.shares, "tasks": len(work.pieces)}
     return Handover(
-        {"script": str(job.script), "shares": config.shares, "tasks": len(pieces)},
-        [
-            f"{len(pieces)} tasks in {config.shares} shares: {job.shares_file}",
-            f"Send them with: sbatch {job.script}",
-        ],
+        facts | {"longest_share_seconds": round(max(loads) / config.cpus, 1)}, sentences
     )
+
+
+def _too_long(config: SlurmConfig, work: Work) -> list[str]:
+    """Warn of a task that would be cut off by the time limit, and start from its beginning."""
+    limit = limit_seconds(config.time)
+    longest = max(work.pieces, key=work.seconds)
+    seconds = work.seconds(longest)
+    if limit is None or seconds < limit:
+        return []
+    warning = (
+        f"Warning: the longest task ({longest.family}) is expected to take {seconds / 3600:.1f} "
+        f"hours, but the time limit is {config.time}: it would never end. Raise `time`, or compute "
+        "its operators one by one (--spis)."
+    )
+    return [warning]
 
 
 KIND = ExecutorKind(

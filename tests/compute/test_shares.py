@@ -1,0 +1,61 @@
+"""Shares end at about the same time, and everybody agrees on them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sclcs.compute.executors.slurm import limit_seconds
+from sclcs.compute.shares import Work
+from sclcs.spi.fc_layout import StoreLayout
+from sclcs.spi.sets import resolve
+
+
+def fast_set(tmp_path, n_samples=640, n_regions=33):
+    layout = StoreLayout(tmp_path, n_samples, n_regions, 64)
+    return Work(layout.pieces(resolve("paper-fast")), layout, 70)
+
+
+@pytest.mark.parametrize("count", [7, 15, 20, 30])
+def test_no_share_is_much_longer_than_the_others(tmp_path, count):
+    work = fast_set(tmp_path)
+    loads = [sum(map(work.seconds, pieces)) for pieces in work.deal(count)]
+    longest_piece = max(map(work.seconds, work.pieces))
+    mean = sum(loads) / count
+    # Dealing the longest first is never worse than this (Graham 1969).
+    assert max(loads) <= mean + longest_piece
+    # One after the other, as it was, is: shares of 15, the number of families, get one family each.
+    in_turn = [sum(map(work.seconds, work.pieces[k::count])) for k in range(count)]
+    assert max(loads) < max(in_turn)
+    if longest_piece < mean:
+        assert max(loads) < 1.5 * mean
+
+
+@given(st.integers(1, 40), st.integers(1, 500))
+def test_every_piece_belongs_to_one_share(count, n_samples):
+    from pathlib import Path
+
+    work = fast_set(Path("store"), n_samples)
+    dealt = work.deal(count)
+    assert len(dealt) == count
+    flat = [piece for pieces in dealt for piece in pieces]
+    assert sorted(flat, key=work.pieces.index) == work.pieces
+    assert dealt == work.deal(count)
+    for pieces in dealt:  # blocks are read once: their families follow each other
+        assert [piece.block for piece in pieces] == sorted(piece.block for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 1800),
+        ("30:15", 1815),
+        ("04:00:00", 14400),
+        ("1-12", 129600),
+        ("2-00:30", 174600),
+        ("1-01:01:01", 90061),
+        ("UNLIMITED", None),
+        ("1:2:3:4", None),
+    ],
+)
+def test_time_limits_are_read_as_slurm_does(text, seconds):
+    assert limit_seconds(text) == seconds
