@@ -43,7 +43,7 @@ class Work:
         rows = self.layout.block_rows(piece.block)
         family = cost_law(piece.family).seconds_at(self.layout.n_regions, self.n_timepoints)
         members = max(_family_sizes()[piece.family], len(piece.operators))
-        return (rows.stop - rows.start) * family * len(piece.operators) / members
+        return float((rows.stop - rows.start) * family * len(piece.operators) / members)
 
     def deal(self, count: int) -> list[list[Piece]]:
         """Deal the pieces: the longest first, each to the share that has least to do.
