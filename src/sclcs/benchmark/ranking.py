@@ -11,11 +11,13 @@ import pandas as pd
 
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import require_existing
+from sclcs.core.notebook import card
 from sclcs.core.provenance import read_sidecar, sidecar_path, write_with_sidecar
 
 __all__ = ["COLUMNS", "Ranking"]
 
 KIND = "ranking"
+SHOWN = 10  # operators in a notebook
 COLUMNS = (
     "spi",
     "name",
@@ -107,6 +109,17 @@ class Ranking:
     def __repr__(self) -> str:
         where = "all samples" if self.coreset is None else f"{self.coreset['samples']} samples"
         return f"Ranking({len(self)} operators, task {self.task!r}, {self.score}, {where})"
+
+    def _repr_html_(self) -> str:
+        where = "all samples" if self.coreset is None else f"{self.coreset['samples']} samples"
+        header = ["rank", "operator", "score", "low", "high", "best set"]
+        rows = [
+            (row["rank"], row["name"], row["score"], row["low"], row["high"], row["best_set"])
+            for row in self.groups.head(SHOWN).to_dict(orient="records")
+        ]
+        facts = {"task": self.task, "score": self.score, "on": where}
+        said = self.answer if self.findings else []
+        return card(f"Ranking of {len(self)} operators", facts, header, rows, said)
 
     def __len__(self) -> int:
         return len(self.table)

@@ -201,7 +201,7 @@ class CohortSource:
         return _current_version(spi)
 
     def _compute_family(self, family: str) -> dict[str, Matrices]:
-        from sclcs.spi import compute
+        from sclcs.spi.engine import compute_batch
 
         names = [name for name in self.operators if self._family[name] == family]
         n_samples, n_regions = len(self._cohort), self._cohort.n_regions
@@ -210,7 +210,7 @@ class CohortSource:
         told: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
         for start in range(0, n_samples, SAMPLES_AT_ONCE):
             block = slice(start, start + SAMPLES_AT_ONCE)
-            computed = compute(
+            computed = compute_batch(
                 np.asarray(self._cohort.signals[block]),
                 names,
                 n_jobs=self._n_jobs,

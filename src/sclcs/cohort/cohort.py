@@ -13,24 +13,32 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.fingerprint import fingerprint
-from sclcs.cohort.lengths import sample_lengths
+from sclcs.cohort.frames import signals_of_frames, warn_if_swapped
+from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
 from sclcs.cohort.signals import LazySignals, SignalArray
 from sclcs.cohort.table import clean_table, label_column
 from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.core.notebook import card
 
 if TYPE_CHECKING:
     from sclcs.cohort.simulation.truth import GroundTruth
 
 __all__ = ["Cohort"]
 
+SHOWN = 5  # samples in a notebook
+
 
 class Cohort:
     """Samples with their facts; usually windows of one length.
 
+    Arrays are (sample, region, time), time last; data frames are time x region, a column per
+    region.
+
     Parameters
     ----------
-    signals : array-like, shape (sample, region, time)
-        Kept as float32. Every value must be finite, but for samples that are shorter than
+    signals : array-like, shape (sample, region, time), or sequence of DataFrame (time x region)
+        Kept as float32. Data frames bring the names of their regions, and may differ in length.
+        Every value must be finite, but for samples that are shorter than
         the time axis: their end is NaN, and `samples` says how long they are.
     samples : DataFrame
         Indexed by sample id; at least the columns `subject` and `window`, and any label
@@ -65,10 +73,20 @@ class Cohort:
         provenance: Mapping[str, Any] | None = None,
         truth: GroundTruth | None = None,
     ) -> None:
+        if not isinstance(samples, pd.DataFrame):
+            raise InputError(
+                "Expected a data frame with one row per sample (columns subject and window), got "
+                f"{type(samples).__name__}."
+            )
+        frames = signals_of_frames(signals)
+        if frames is not None:
+            signals, regions = frames.array, frames.regions if regions is None else regions
+            if len(set(frames.lengths.tolist())) > 1 and len(samples) == len(frames.lengths):
+                samples = samples.assign(**{LENGTH_COLUMN: frames.lengths})
         self.signals = _check_signals(signals, len(samples))
         self.samples = clean_table(samples)
-        self.regions = _check_regions(regions, self.signals.shape[1])
-        self.tr = None if tr is None else float(tr)
+        self.regions = _check_regions(regions, self.signals.shape)
+        self.tr = _check_tr(tr)
         self.provenance = dict(provenance or {})
         self.truth = truth
         _check_finite(self.signals, self.samples.index, self.lengths)
@@ -78,6 +96,15 @@ class Cohort:
             f"Cohort({len(self)} samples, {self.n_subjects} subjects, "
             f"{self.n_regions} regions, {self.length_text} time points)"
         )
+
+    def _repr_html_(self) -> str:
+        facts = {"subjects": self.n_subjects, "regions": self.n_regions}
+        facts |= {"time points": self.length_text, "TR": self.tr}
+        shown = self.samples.head(SHOWN)
+        rows = [(name, *row) for name, row in zip(shown.index, shown.to_numpy(), strict=True)]
+        more = [f"and {len(self) - SHOWN} more samples"] if len(self) > SHOWN else []
+        header = ["sample_id", *map(str, shown.columns)]
+        return card(f"Cohort of {len(self)} samples", facts, header, rows, more)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -259,9 +286,15 @@ class Cohort:
 
 
 def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalArray:
-    checked: SignalArray = (
-        signals if isinstance(signals, LazySignals) else np.asarray(signals, dtype=np.float32)
-    )
+    try:
+        checked: SignalArray = (
+            signals if isinstance(signals, LazySignals) else np.asarray(signals, dtype=np.float32)
+        )
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            "Signals must be one array (sample, region, time) of numbers, or data frames "
+            f"(time x region); these cannot be turned into one: {error}."
+        ) from error
     if checked.ndim != 3:
         raise InputError(
             f"Signals must have the axes (sample, region, time), got shape {checked.shape}."
@@ -274,10 +307,33 @@ def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalAr
     return checked
 
 
-def _check_regions(regions: Sequence[str] | None, expected: int) -> tuple[str, ...]:
+def _check_tr(tr: object) -> float | None:
+    if tr is None:
+        return None
+    if isinstance(tr, bool) or not isinstance(tr, int | float | np.number) or not tr > 0:
+        raise InputError(f"The repetition time is a number of seconds above 0, got {tr!r}.")
+    return float(tr)
+
+
+def _check_regions(
+    regions: Sequence[str] | None, shape: tuple[int, ...]
+) -> tuple[str, ...]:
+    expected, n_times = shape[1], shape[2]
+    if isinstance(regions, str):
+        raise InputError(f"Expected a list of {expected} region names, got the text {regions!r}.")
     names = tuple(f"region-{i}" for i in range(expected)) if regions is None else tuple(regions)
+    if regions is not None and len(names) == n_times != expected:
+        raise InputError(
+            f"The axes look swapped: there are {n_times} region names, as many as time points, and "
+            f"{expected} regions; give signals (sample, region, time), for example "
+            "signals.swapaxes(1, 2)."
+        )
     if len(names) != expected:
         raise InputError(f"Expected {expected} region names, got {len(names)}.")
+    if regions is None:
+        warn_if_swapped(
+            expected, n_times, "give signals (sample, region, time)", stacklevel=4
+        )
     if len(set(names)) != len(names):
         raise InputError("Region names must be unique.")
     return tuple(str(name) for name in names)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
+from sclcs.core.notebook import card
 from sclcs.core.provenance import read_sidecar, versions, write_with_sidecar
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CoreSet"]
 
 KIND = "core-set"
+SHOWN = 5  # samples in a notebook
 COLUMNS = ("sample_id", "subject", "score", "weight")
 
 
@@ -85,6 +87,13 @@ class CoreSet:
     def __repr__(self) -> str:
         weighted = ", weighted" if self.weight is not None else ""
         return f"CoreSet({len(self)} samples, method {self.method!r}{weighted})"
+
+    def _repr_html_(self) -> str:
+        facts = {"method": self.method, "seed": self.seed, "weighted": self.weight is not None}
+        shown = self.table.head(SHOWN)
+        more = [f"and {len(self) - SHOWN} more samples"] if len(self) > SHOWN else []
+        rows = shown.itertuples(index=False)
+        return card(f"Core-set of {len(self)} samples", facts, list(shown.columns), rows, more)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -205,7 +214,10 @@ def _numbers(
 ) -> NDArray[np.float64] | None:
     if values is None:
         return None
-    numbers = np.asarray(values, dtype=np.float64)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Expected numbers for {name} of a core-set: {error}.") from error
     if numbers.shape != (expected,):
         raise InputError(
             f"{expected} samples need as many values of {name}, got shape {numbers.shape}."

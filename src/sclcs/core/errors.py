@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 __all__ = [
+    "AxesWarning",
     "DamagedStoreError",
     "InputError",
     "MissingDependencyError",
@@ -83,6 +84,10 @@ class MissingDependencyError(SclcsError, ImportError):
             f"{package} is needed here but not installed; install it with "
             f"`pip install 'sclcs[{extra}]'`."
         )
+
+
+class AxesWarning(UserWarning):
+    """The axes of signals look swapped: there are more regions than time points."""
 
 
 def name_first(offenders: Iterable[object], limit: int = SHOWN_OFFENDERS) -> str:

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.pyspi.config_files import read_identifiers
 from sclcs.pyspi.data import Data
-from sclcs.spi import compute, resolve
+from sclcs.spi import resolve
 from sclcs.spi.catalogue import catalogue_rows
+from sclcs.spi.engine import compute_batch
 
 __all__ = ["SPI", "SUBSETS", "Calculator"]
 
@@ -101,7 +102,7 @@ class Calculator:
         }
         self.name = name
         self.labels = labels
-        self._options = {"detrend": detrend, "normalise": normalise}
+        self._detrend, self._normalise = detrend, normalise
         self._n_jobs = n_jobs
         self._dataset: Data | None = None
         self._table: pd.DataFrame | None = None
@@ -142,13 +143,15 @@ class Calculator:
         dataset : array_like (process, time) or Data
             The multivariate time series.
         """
-        self._dataset = dataset if isinstance(dataset, Data) else Data(dataset, **self._options)
+        if not isinstance(dataset, Data):
+            dataset = Data(dataset, detrend=self._detrend, normalise=self._normalise)
+        self._dataset = dataset
         size = self._dataset.n_processes
         self._table = self._as_table(np.full((self.n_spis, size, size), np.nan))
 
     def compute(self) -> None:
         """Compute all operators; those that cannot be computed stay NaN, as in pyspi."""
-        found = compute(self.dataset.to_numpy(), list(self.spis), self._n_jobs)
+        found = compute_batch(self.dataset.to_numpy(), list(self.spis), self._n_jobs)
         self._table = self._as_table(found.to_numpy()[:, 0])
         status, reason = found["status"].to_numpy()[:, 0], found["reason"].to_numpy()[:, 0]
         self.failures = {

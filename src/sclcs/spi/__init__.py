@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sclcs.spi.catalogue import catalogue
-from sclcs.spi.engine import compute, compute_block
+from sclcs.spi.engine import compute_block
+from sclcs.spi.matrices import compute
 from sclcs.spi.register import register, unregister
 from sclcs.spi.sets import resolve
 from sclcs.spi.status import status_table

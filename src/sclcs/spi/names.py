@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sclcs.spi.catalogue import catalogue
+from sclcs.spi.catalogue import catalogue_rows
 from sclcs.spi.short_names import SHORT_NAMES
 
 __all__ = ["best_known", "operator_name"]
@@ -38,8 +38,8 @@ def operator_name(identifier: str) -> str:
     """
     if identifier in _LONG_NAMES:
         return _LONG_NAMES[identifier]
-    table = catalogue()
-    return str(table.at[identifier, "description"]) if identifier in table.index else identifier
+    row = catalogue_rows().get(identifier)
+    return identifier if row is None else str(row["description"])
 
 
 def best_known(identifiers: Iterable[str]) -> str | None:

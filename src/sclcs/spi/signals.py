@@ -60,7 +60,13 @@ def check_signals(signals: ArrayLike) -> Array:
         On a wrong number of dimensions, fewer than two regions or time points,
         values that are not real numbers, NaN or infinite values.
     """
-    array = np.asarray(signals)
+    try:
+        array = np.asarray(signals)
+    except ValueError as error:
+        raise InputError(
+            "Signals must be one array (sample, region, time), but the samples differ in shape; "
+            "cut them to one length, or give data frames, whose lengths may differ."
+        ) from error
     if array.dtype.kind not in "fiu":
         raise InputError(f"Signals must be real numbers, but their type is {array.dtype}.")
     if array.ndim not in {2, 3}:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sclcs.core.errors import InputError, name_first
 from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.engine import compute
+from sclcs.spi.engine import compute_batch
 from sclcs.spi.sets import resolve
 from sclcs.spi.signals import MINIMUM_REGIONS, MINIMUM_TIMES
 
@@ -193,7 +193,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
             batch = np.stack([samples[row].T for row in rows])
-            found = compute(batch, self.spis_, self.n_jobs, seed=self.seed)
+            found = compute_batch(batch, self.spis_, self.n_jobs, seed=self.seed)
             _warn(found["status"].to_numpy(), found["reason"].to_numpy(), self.spis_, rows)
             matrices[rows] = found.to_numpy().swapaxes(0, 1)
         matrices[..., np.arange(size), np.arange(size)] = self.diagonal
