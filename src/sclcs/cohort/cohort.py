@@ -98,7 +98,7 @@ class Cohort:
         )
 
     def _repr_html_(self) -> str:
-        facts = {"subjects": self.n_subjects, "regions": self.n_regions}
+        facts: dict[str, object] = {"subjects": self.n_subjects, "regions": self.n_regions}
         facts |= {"time points": self.length_text, "TR": self.tr}
         shown = self.samples.head(SHOWN)
         rows = [(name, *row) for name, row in zip(shown.index, shown.to_numpy(), strict=True)]
@@ -315,9 +315,7 @@ def _check_tr(tr: object) -> float | None:
     return float(tr)
 
 
-def _check_regions(
-    regions: Sequence[str] | None, shape: tuple[int, ...]
-) -> tuple[str, ...]:
+def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tuple[str, ...]:
     expected, n_times = shape[1], shape[2]
     if isinstance(regions, str):
         raise InputError(f"Expected a list of {expected} region names, got the text {regions!r}.")
@@ -331,9 +329,7 @@ def _check_regions(
     if len(names) != expected:
         raise InputError(f"Expected {expected} region names, got {len(names)}.")
     if regions is None:
-        warn_if_swapped(
-            expected, n_times, "give signals (sample, region, time)", stacklevel=4
-        )
+        warn_if_swapped(expected, n_times, "give signals (sample, region, time)", stacklevel=4)
     if len(set(names)) != len(names):
         raise InputError("Region names must be unique.")
     return tuple(str(name) for name in names)

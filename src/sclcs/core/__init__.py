@@ -1,6 +1,7 @@
 """What every room leans on: errors, files, identity, seeds, settings, progress."""
 
 from sclcs.core.errors import (
+    AxesWarning,
     DamagedStoreError,
     InputError,
     MissingDependencyError,
@@ -15,6 +16,7 @@ from sclcs.core.errors import (
 )
 
 __all__ = [
+    "AxesWarning",
     "DamagedStoreError",
     "InputError",
     "MissingDependencyError",

@@ -1,7 +1,7 @@
-"""Progress of long work: a bar on a terminal, plain lines in a log file, nothing in a library call.
+"""Progress of long work: a bar on a terminal or in a notebook, plain lines in a log file.
 
-The display is off until :func:`show_progress` turns it on (the command line does), so
-that importing sclcs in a script or a notebook never prints.
+The display is off until :func:`show_progress` turns it on (the command line does, and
+``sclcs.run(progress=True)``), so that importing sclcs in a script or a notebook never prints.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import time
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
+from html import escape
 from typing import IO, Protocol, TypeVar
 
-__all__ = ["Ticker", "progress", "show_progress", "track"]
+__all__ = ["Ticker", "announce", "progress", "show_progress", "track"]
 
 T = TypeVar("T")
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_UPDATES = 0.2  # of a bar in a notebook
 
 _visible: ContextVar[bool] = ContextVar("sclcs_progress_visible", default=False)
 
@@ -70,6 +72,52 @@ class _PlainLines:
         self._stream.flush()
 
 
+class _NotebookBar:
+    """One line below the cell, written again as the work goes on."""
+
+    def __init__(self, description: str, total: int | None) -> None:
+        from IPython.display import display
+
+        self._description, self._total = description, total
+        self._done = 0
+        self._start = self._last = time.monotonic()
+        self._shown = display(self, display_id=True)
+
+    def _repr_html_(self) -> str:
+        most = "" if self._total is None else f' max="{self._total}"'
+        of = "" if self._total is None else f" of {self._total}"
+        seconds = time.monotonic() - self._start
+        return (
+            f"<div>{escape(self._description)} "
+            f'<progress value="{self._done}"{most}></progress> {self._done}{of}, '
+            f"{seconds:.0f} s</div>"
+        )
+
+    def advance(self, steps: int = 1) -> None:
+        self._done += steps
+        now = time.monotonic()
+        if now - self._last >= SECONDS_BETWEEN_UPDATES:
+            self._last = now
+            self._shown.update(self)
+
+    def finish(self) -> None:
+        self._shown.update(self)
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def announce(line: str) -> None:
+    """Show a line: below the cell of a notebook, else on stderr."""
+    stream = sys.stdout if in_notebook() else sys.stderr
+    stream.write(f"{line}\n")
+    stream.flush()
+
+
 @contextmanager
 def show_progress(visible: bool = True) -> Iterator[None]:
     """Show (or hide) the progress of everything inside the block."""
@@ -99,6 +147,10 @@ def progress(description: str, total: int | None = None) -> Iterator[Ticker]:
     stream = sys.stderr
     if not _visible.get():
         yield _Silent()
+    elif in_notebook():
+        bar = _NotebookBar(description, total)
+        yield bar
+        bar.finish()
     elif stream.isatty():
         with _rich_bar(description, total) as ticker:
             yield ticker

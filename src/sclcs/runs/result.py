@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.coreset import CoreSet
+from sclcs.core.notebook import card
 from sclcs.core.provenance import plain
 from sclcs.report import run_answers
 from sclcs.run_folder import RunFolder
@@ -54,9 +56,39 @@ class RunResult:
         lines.append(f"  report: {self.report}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (task, row["spi"], row["score"], row["low"], row["high"])
+            for task, found in self.best().items()
+            for row in found
+        ]
+        facts = {"folder": self.folder.path, "core-set": f"{len(self.core_set)} samples"}
+        header = ["task", "operator", "score", "low", "high"]
+        return card("Run", {**facts, "report": self.report}, header, rows)
+
     @classmethod
-    def open(cls, folder: RunFolder, stages: Sequence[str] = ()) -> RunResult:
-        """Read the result of a finished run."""
+    def open(
+        cls, folder: RunFolder | str | os.PathLike[str], stages: Sequence[str] = ()
+    ) -> RunResult:
+        """Read the result of a finished run.
+
+        Parameters
+        ----------
+        folder : path-like or RunFolder
+            The folder of the run.
+        stages : sequence of str
+            The stages that had to be done.
+
+        Returns
+        -------
+        RunResult
+
+        Examples
+        --------
+        ``RunResult.open("RUN").rankings["diagnosis"].table``
+        """
+        if not isinstance(folder, RunFolder):
+            folder = RunFolder.open(folder)
         return cls(
             folder,
             folder.core_set(),

@@ -8,72 +8,26 @@ call goes on where an earlier one stopped.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import sclcs
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.identity import Identity
 from sclcs.report import run_report
-from sclcs.run_folder import RunConfig, RunFolder, RunState, collect_config
+from sclcs.run_folder import RunConfig, RunFolder, RunState
 from sclcs.runs.check import check_stage, plan_stage
 from sclcs.runs.confirm import confirm_stage
 from sclcs.runs.export import export_stage
 from sclcs.runs.matrices import remove_folder, remove_trash
 from sclcs.runs.order import RunOrder
 from sclcs.runs.rank import compute_core_stage, compute_top_stage, full_stage, rank_stage
-from sclcs.runs.result import RunResult
 from sclcs.runs.select import select_stage
 from sclcs.runs.session import RunLog, run_lock
 from sclcs.runs.stages import Stage, run_stages
 
-__all__ = ["carry_out", "make_stages", "run"]
-
-
-def run(
-    cohort: Cohort | str | os.PathLike[str] | None = None,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    tasks: str | Sequence[str] | None = None,
-    config: str | os.PathLike[str] | None = None,
-    **settings: Any,  # noqa: ANN401
-) -> RunResult:
-    """Find the best operators for a cohort: all of them on a core-set, the best on everybody.
-
-    Called again with the same folder, it does only what is not done yet; a changed setting
-    redoes only what depends on it.
-
-    Parameters
-    ----------
-    cohort : Cohort or path
-        The samples. A cohort in memory is saved in the folder of the run.
-    out : path-like
-        The folder of the run: new, or that of an earlier one.
-    tasks : str or sequence of str
-        What operators are ranked for: ``"subject"`` (fingerprinting), or label columns.
-    config : path-like, optional
-        A YAML file with settings; arguments beat the file.
-    **settings : object
-        Any key of :class:`~sclcs.run_folder.RunConfig`, for example ``ratio=0.1``,
-        ``spis="all"``, ``method="guided"``, ``top_k=5``, ``on="local:4"``.
-
-    Returns
-    -------
-    RunResult
-
-    Examples
-    --------
-    ``run("abide.zarr", out="RUN", tasks="diagnosis", ratio=0.1).best()``
-    """
-    names = [tasks] if isinstance(tasks, str) else tasks and list(tasks)
-    options = {"out": None if out is None else os.fspath(out), "tasks": names, **settings}
-    given = cohort if isinstance(cohort, Cohort) else None
-    if not isinstance(cohort, Cohort | None):
-        options["cohort"] = os.fspath(cohort)
-    return RunResult.open(*carry_out(collect_config(config, options), given=given))
+__all__ = ["carry_out", "make_stages"]
 
 
 def carry_out(

@@ -1,0 +1,147 @@
+"""A run as a function: what ``sclcs.run`` is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.core.errors import InputError
+from sclcs.core.progress import announce, show_progress
+from sclcs.run_folder import collect_config
+from sclcs.runs.result import RunResult
+from sclcs.runs.two_stage import carry_out
+
+__all__ = ["run"]
+
+
+def run(
+    cohort: Cohort | str | os.PathLike[str] | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    tasks: str | Sequence[str] | None = None,
+    spis: str | Sequence[str] | None = None,
+    method: str | None = None,
+    ratio: float | None = None,
+    target_ndcg: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    score: str | None = None,
+    covariates: str | Sequence[str] | None = None,
+    within: str | None = None,
+    treat_as: Literal["number", "classes"] | None = None,
+    drop_missing: bool | None = None,
+    folds: int | None = None,
+    repeats: int | None = None,
+    leave_out: str | None = None,
+    permutations: int | None = None,
+    bootstrap: int | None = None,
+    confidence: float | None = None,
+    top_k: int | None = None,
+    full_benchmark: bool | None = None,
+    export: str | Sequence[str] | None = None,
+    on_bad: Literal["error", "skip"] | None = None,
+    on: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    config: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+    **others: object,
+) -> RunResult:
+    """Find the best operators for a cohort: all of them on a core-set, the best on everybody.
+
+    Called again with the same folder, it does only what is not done yet; a changed setting
+    redoes only what depends on it. A setting that is not given has the value of `config`, or
+    else its default.
+
+    Parameters
+    ----------
+    cohort : Cohort or path
+        The samples. A cohort in memory is saved in the folder of the run.
+    out : path-like
+        The folder of the run: new, or that of an earlier one.
+    tasks : str or sequence of str, default "subject"
+        What operators are ranked for: ``"subject"`` (fingerprinting), label columns, or columns
+        of numbers.
+    spis : str or sequence of str, default "paper-fast"
+        Operators to compare: sets, identifiers or globs, see :func:`sclcs.spi.resolve`.
+    method : str, default "guided"
+        How the core-set is chosen, see :func:`sclcs.selection.select`.
+    ratio : float, default 0.1
+        Share of the samples in it.
+    target_ndcg : float, optional
+        Instead of `ratio` (guided): the smallest core-set expected to reach it.
+    parameters : mapping, optional
+        Parameters of the method.
+    seed : int, default 0
+        Same seed, same results.
+    score : str, optional
+        How operators are scored; by default share for labels and numbers, cohen_d for subject.
+    covariates : str or sequence of str, optional
+        Columns whose influence is taken out, for example site, mean_fd, age, sex.
+    within : str, optional
+        Compare inside the groups of this column only.
+    treat_as : {"number", "classes"}, optional
+        What columns of numbers are, where they do not tell.
+    drop_missing : bool, default False
+        Leave subjects out whose covariates are unknown.
+    folds, repeats : int, default 10
+        Score predict: parts into which subjects are divided, and how many divisions.
+    leave_out : str, optional
+        Score predict: the groups of this column are the parts, for example site.
+    permutations : int, default 1000
+        Of the target, for p; 0 for none.
+    bootstrap : int, default 1000
+        Redraws of subjects for the intervals; 0 for none.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+    top_k : int, default 5
+        Operators per task to compute on the whole cohort.
+    full_benchmark : bool, default False
+        Also compute every operator on everybody, to see how right the core-set was.
+    export : str or sequence of str, optional
+        Write the winners' matrices as relmat (BIDS-like tables) or npz.
+    on_bad : {"error", "skip"}, default "error"
+        Samples with constant regions: stop, or leave them out.
+    on : str, default "local:1"
+        Who does the work: ``"local:4"`` (processes; -1 for one per processor),
+        ``"dask:ADDRESS"``.
+    title, description : str, optional
+        Heading of the report, and a few words about the cohort for it.
+    config : path-like, optional
+        A YAML file with settings; arguments beat the file.
+    progress : bool, default False
+        Show the stages and a bar, in a notebook as in a terminal.
+    **others : object
+        ``jobs=4`` and ``scheduler=ADDRESS``, older names of ``on``; anything else is an error
+        that names what was probably meant.
+
+    Returns
+    -------
+    RunResult
+        :meth:`RunResult.open` reads it again from the folder.
+
+    Examples
+    --------
+    ``sclcs.run("abide.zarr", out="RUN", tasks="diagnosis", ratio=0.1, progress=True).best()``
+    """
+    settings = {name: value for name, value in locals().items() if name not in _APART}
+    settings |= others
+    given = cohort if isinstance(cohort, Cohort) else None
+    if not isinstance(cohort, Cohort | None):
+        settings["cohort"] = _path(cohort, "the cohort")
+    settings["out"] = None if out is None else _path(out, "out")
+    with show_progress(bool(progress)):
+        tell = announce if progress else None
+        return RunResult.open(*carry_out(collect_config(config, settings), given=given, tell=tell))
+
+
+#: What is no setting of a run, or needs a word first.
+_APART = ("cohort", "out", "config", "progress", "others")
+
+
+def _path(place: object, what: str) -> str:
+    if not isinstance(place, str | os.PathLike):
+        raise InputError(f"Expected a path for {what}, got {type(place).__name__}.")
+    return os.fspath(place)

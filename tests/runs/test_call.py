@@ -1,0 +1,122 @@
+"""``sclcs.run`` in a script and in a notebook."""
+
+import inspect
+import re
+import sys
+import types
+
+import pytest
+from run_cohorts import SETTINGS, small_cohort
+
+import sclcs
+from sclcs.core import InputError, NotFoundError
+from sclcs.core.progress import progress, show_progress
+from sclcs.run_folder import RunConfig
+from sclcs.runs import RunResult
+
+pytestmark = pytest.mark.usefixtures("quick_plan")
+
+
+def test_every_setting_is_in_the_signature_and_the_docstring():
+    parameters = inspect.signature(sclcs.run).parameters
+    assert set(RunConfig.model_fields) <= set(parameters)
+    described = inspect.getdoc(sclcs.run).split("Parameters\n")[1].split("Returns\n")[0]
+    headings = re.findall(r"^([\w, *]+) :", described, re.MULTILINE)
+    named = {name.strip(" *") for heading in headings for name in heading.split(",")}
+    assert named == set(parameters)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run with everything said, and what it showed on stderr."""
+    out = tmp_path_factory.mktemp("call") / "RUN"
+    with pytest.MonkeyPatch.context() as patch:
+        lines = []
+        stream = types.SimpleNamespace(write=lines.append, flush=lambda: None, isatty=lambda: False)
+        patch.setattr(sys, "stderr", stream)
+        result = sclcs.run(small_cohort(), out=out, tasks="diagnosis", progress=True, **SETTINGS)
+    return result, "".join(lines)
+
+
+def test_progress_shows_stages_and_counts(finished):
+    _, shown = finished
+    assert re.search(r"\[1/\d\] ", shown)
+    assert "Computing matrices: 54 done" in shown
+
+
+def test_a_result_is_opened_by_its_path(finished):
+    result, _ = finished
+    again = RunResult.open(result.folder.path)
+    assert again.best() == result.best()
+    assert again.stages == []
+    assert str(RunResult.open(str(result.folder.path))) == str(result)
+    with pytest.raises(NotFoundError, match="no-such"):
+        RunResult.open("no-such-folder")
+
+
+def test_objects_show_themselves_in_a_notebook(finished):
+    result, _ = finished
+    page = result._repr_html_()
+    assert str(result.report) in page
+    assert result.best()["diagnosis"][0]["spi"] in page
+    ranking = result.rankings["diagnosis"]
+    assert ranking.groups["name"][0] in ranking._repr_html_()
+    core = result.core_set
+    assert core.sample_ids[0] in core._repr_html_()
+    assert f"and {len(core) - 5} more" in core._repr_html_()
+    cohort = small_cohort()
+    assert "12" in cohort._repr_html_()
+    assert cohort.sample_ids[0] in cohort._repr_html_()
+
+
+def test_strings_from_data_are_escaped():
+    cohort = small_cohort()
+    cohort.samples["site"] = "<script>alert(1)</script>"
+    assert "<script>" not in cohort._repr_html_()
+    assert "&lt;script&gt;" in cohort._repr_html_()
+
+
+def test_progress_in_a_notebook_is_one_line_that_changes(monkeypatch):
+    pages = []
+
+    class Handle:
+        def update(self, shown):
+            pages.append(shown._repr_html_())
+
+    def display(shown, display_id):
+        assert display_id
+        pages.append(shown._repr_html_())
+        return Handle()
+
+    shell = types.SimpleNamespace(kernel=object())
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: shell
+    ipython.display = types.ModuleType("IPython.display")
+    ipython.display.display = display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+    with show_progress(), progress("Doing <it>", 3) as ticker:
+        ticker.advance(2)
+    assert '<progress value="0" max="3">' in pages[0]
+    assert '<progress value="2" max="3">' in pages[-1]
+    assert "&lt;it&gt;" in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ratoi": 0.1}, "did you mean ratio"),
+        ({"ratio": "much"}, "ratio"),
+        ({"out": 3}, "path for out"),
+        ({"tasks": 7}, "tasks"),
+        ({"spis": "kendalltao"}, "kendalltau"),
+        ({"parameters": "windows=3"}, "parameters"),
+        ({"on": 4}, "on"),
+        ({"on": "locale:4"}, "locale"),
+    ],
+)
+def test_mistakes_are_sentences(tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        sclcs.run(small_cohort(), **({"out": tmp_path / "RUN"} | settings))
+    with pytest.raises(InputError, match="path for the cohort"):
+        sclcs.run(3, out=tmp_path / "RUN")
