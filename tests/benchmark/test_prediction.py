@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sclcs.benchmark import make_kernel, make_question, rank
 from sclcs.benchmark.permutations import permutation_table
 from sclcs.benchmark.prediction import PENALTIES, FoldRules, Predictor, make_folds
-from sclcs.benchmark.prediction_scores import area_under_curve, correlation, explained_variance
+from sclcs.benchmark.prediction.scores import area_under_curve, correlation, explained_variance
 from sclcs.benchmark.sources import ArraySource
 from sclcs.benchmark.view import KernelView
 from sclcs.core.errors import InputError

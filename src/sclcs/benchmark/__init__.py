@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sclcs.benchmark.balance import balance
 from sclcs.benchmark.consistency import consistency, ndcg
+from sclcs.benchmark.covariates import Covariates
 from sclcs.benchmark.criteria import CRITERIA, Criterion, find_criterion, register_criterion
 from sclcs.benchmark.evaluate import Evaluation, Inquiry, Measure, evaluate
 from sclcs.benchmark.halves import score_reliability, split_half_ceiling
@@ -22,6 +23,7 @@ __all__ = [
     "CRITERIA",
     "ArraySource",
     "CohortSource",
+    "Covariates",
     "Criterion",
     "Evaluation",
     "FCSource",

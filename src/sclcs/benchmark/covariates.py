@@ -2,81 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.benchmark.cases import Cases
+from sclcs.benchmark.targets import TreatAs, column_kind
 from sclcs.cohort.table import label_column
 from sclcs.core.errors import InputError, name_first
 
-__all__ = ["Covariates", "column_codes", "make_covariates", "without_missing"]
+__all__ = ["Covariates", "column_codes", "covariate_kinds", "covariate_matrix", "without_missing"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Covariates:
-    """The columns that are taken out, as numbers.
+    """What is taken out: columns, and what to do with them.
 
     Parameters
     ----------
-    names : tuple of str
-        As the user named them.
-    matrix : array, shape (case, column)
-        An intercept, standardised numbers, and a contrast for every further category.
+    names : sequence of str
+        Columns of the samples, or one text with commas.
+    treat_as : str, sequence of str or mapping, optional
+        What columns of numbers are, where they do not tell:
+        ``{"scanner_code": "classes"}``.
+    drop_missing : bool
+        Leave subjects out whose covariates are unknown, instead of an error.
+
+    Examples
+    --------
+    >>> Covariates("site, mean_fd").names
+    ('site', 'mean_fd')
     """
 
-    names: tuple[str, ...]
-    matrix: Floats
+    names: Sequence[str] = ()
+    treat_as: TreatAs = field(default=None)
+    drop_missing: bool = False
+
+    def __post_init__(self) -> None:
+        given = [self.names] if isinstance(self.names, str) else list(self.names)
+        parts = [part.strip() for name in given for part in name.split(",") if part.strip()]
+        object.__setattr__(self, "names", tuple(dict.fromkeys(parts)))
 
 
-def make_covariates(cases: Cases, names: Sequence[str]) -> Covariates:
+def covariate_matrix(cases: Cases, kinds: Mapping[str, str]) -> Floats:
     """Turn columns of the cases into numbers.
 
     Parameters
     ----------
     cases : Cases
-    names : sequence of str
-        Columns; a missing value is an error that names the subjects.
+    kinds : mapping of str to str
+        Columns and what they are, see :func:`covariate_kinds`; a missing value is an error that
+        names the subjects.
 
     Returns
     -------
-    Covariates
+    array, shape (case, column)
+        An intercept, standardised numbers, and a contrast for every further category.
 
     Examples
     --------
-    ``make_covariates(cases, ["site", "mean_fd", "age", "sex"])``
+    ``covariate_matrix(cases, {"site": "classes", "mean_fd": "number"})``
     """
-    wanted = tuple(dict.fromkeys(names))
-    if cases.target.name in wanted:
+    if cases.target.name in kinds:
         raise InputError(f"{cases.target.name} is the target; it cannot be a covariate as well.")
     parts = [np.ones((len(cases), 1))]
-    parts += [_columns(cases, name) for name in wanted]
-    return Covariates(wanted, np.hstack(parts))
+    parts += [_columns(cases, name, kind) for name, kind in kinds.items()]
+    return np.hstack(parts)
 
 
-def _columns(cases: Cases, name: str) -> Floats:
+def covariate_kinds(
+    samples: pd.DataFrame, names: Sequence[str], treat_as: TreatAs = None
+) -> dict[str, str]:
+    """Return for every covariate whether it is classes or a number; all samples tell."""
+    return {name: column_kind(label_column(samples, name), name, treat_as) for name in names}
+
+
+def _columns(cases: Cases, name: str, kind: str) -> Floats:
     column = _complete_column(cases, name)
-    if _is_number(column):
+    if kind == "number":
         values = column.to_numpy(dtype=np.float64)
         spread = values.std()
-        return (
-            np.empty((len(values), 0))
-            if spread == 0
-            else ((values - values.mean()) / spread)[:, None]
-        )
+        if spread == 0:
+            return np.empty((len(values), 0))
+        return np.asarray(((values - values.mean()) / spread)[:, None])
     codes = pd.factorize(column.map(str), sort=True)[0]
     return np.asarray(codes[:, None] == np.arange(1, codes.max() + 1), dtype=np.float64)
-
-
-def _is_number(column: pd.Series) -> bool:
-    dtype = column.dtype
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
 def _complete_column(cases: Cases, name: str) -> pd.Series:

@@ -8,28 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.benchmark.prediction_scores import (
+from sclcs.benchmark.prediction import (
     area_under_curve,
     correlation,
     explained_variance,
 )
 from sclcs.benchmark.reliability import i2c2
 from sclcs.benchmark.targets import KINDS, Kind, Target
-from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.core.errors import InputError, UnknownNameError, name_first
 
 if TYPE_CHECKING:
+    from sclcs.benchmark.question import Question
     from sclcs.benchmark.view import KernelView
 
 __all__ = ["CRITERIA", "Criterion", "default_criterion", "find_criterion", "register_criterion"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 #: What a ranking uses if nothing else is asked for.
 DEFAULTS: Mapping[Kind, str] = MappingProxyType(
@@ -67,6 +70,9 @@ class Criterion:
     statistics : callable, optional
         Its own test statistic, observed and permuted. By default all criteria share the test
         of the target: of the explained share, or of the similarity inside subjects.
+    of_pairs : bool
+        Whether it compares samples in pairs. Such a score takes categories out by comparing
+        inside them only, and cannot take numbers out.
     """
 
     name: str
@@ -80,6 +86,23 @@ class Criterion:
     warning: str = ""
     version: int = 1
     statistics: Callable[[KernelView, Integers], Floats] | None = None
+    of_pairs: bool = True
+
+    def check(self, question: Question) -> None:
+        """Raise if it cannot do what a question asks with covariates or harmonisation."""
+        if not self.of_pairs or question.target.kind == "subject":
+            return
+        numbers = [name for name in question.covariates if question.kinds[name] == "number"]
+        if numbers:
+            raise InputError(
+                f"The score {self.name} compares pairs and cannot take {name_first(numbers)} out, "
+                "which are numbers; use the score share or predict, or categories only."
+            )
+        if question.harmonise is not None:
+            raise InputError(
+                f"The score {self.name} compares pairs of samples, which are not harmonised; use "
+                "the score share or predict, or compare inside sites (within=site)."
+            )
 
     def chance_for(self, target: Target) -> float | None:
         """Return the value that an operator without information has, for this target."""
@@ -152,6 +175,7 @@ _BUILT_IN = (
         _share,
         kinds=KINDS,
         chance=0.0,
+        of_pairs=False,
     ),
     Criterion(
         "predict",
@@ -165,6 +189,7 @@ _BUILT_IN = (
         kinds=("classes", "number"),
         chance=None,
         statistics=_predict_statistics,
+        of_pairs=False,
     ),
     Criterion(
         "predict_r2",
@@ -176,6 +201,7 @@ _BUILT_IN = (
         kinds=("number",),
         chance=0.0,
         statistics=_predict_statistics,
+        of_pairs=False,
     ),
     Criterion(
         "i2c2",
@@ -320,22 +346,25 @@ _KIND_WORDS = {"subject": "fingerprinting", "classes": "a label", "number": "a n
 
 def register_criterion(
     name: str,
-    function: Callable[[Floats, Floats], float],
+    function: Callable[..., float],
     *,
     label: str = "",
     kinds: tuple[Kind, ...] = ("classes", "number"),
     chance: float | None = None,
     reference: str = "",
+    version: int = 1,
 ) -> Criterion:
-    """Add a criterion of your own.
+    """Add a criterion of your own; :func:`sclcs.benchmark.rank` and :func:`sclcs.run` know it then.
 
     Parameters
     ----------
     name : str
         Identifier, for ``score=`` and ``--score``.
     function : callable
-        ``function(kernel, target) -> float``: the kernel of subjects (subject, subject) and the
-        target of each (codes of classes from 0, or numbers); higher is better.
+        ``function(kernel, target) -> float`` or ``function(kernel, target, facts) -> float``: the
+        kernel of subjects (subject, subject), with covariates taken out of it; the target of
+        each (codes of classes from 0, or numbers); and a DataFrame of all that is known of
+        them, one row per subject. Higher is better.
     label : str
         Name for a person.
     kinds : tuple of str
@@ -344,6 +373,8 @@ def register_criterion(
         Its value for an operator without any information.
     reference : str
         Where it comes from.
+    version : int
+        Raise it when you change the function, so that runs do not go on with old scores.
 
     Returns
     -------
@@ -366,16 +397,21 @@ def register_criterion(
         )
     if not set(kinds) <= {"classes", "number"}:
         raise InputError(f"A criterion of your own can score classes and numbers, not {kinds}.")
+    wants_facts = len(signature(function).parameters) > 2
+
+    def score(view: KernelView, kernel: Floats, target: Floats | Integers, kept: Bools) -> float:
+        facts = (view.question.cases.table[kept],) if wants_facts else ()
+        return float(function(kernel[np.ix_(kept, kept)], target[kept], *facts))
 
     def compute(view: KernelView) -> Floats:
-        kernel, target = view.of_cases, view.question.values
-        drawn = [draw > 0 for draw in view.case_draws]
-        return np.array([function(kernel[np.ix_(kept, kept)], target[kept]) for kept in drawn])
+        kernel, target = _beyond_covariates(view), view.question.values
+        return np.array([score(view, kernel, target, draw > 0) for draw in view.case_draws])
 
     def statistics(view: KernelView, permutations: Integers) -> Floats:
-        kernel, target = view.of_cases, view.question.values
+        kernel, target = _beyond_covariates(view), view.question.values
         moved = [target, *(target[order] for order in permutations)]
-        return np.array([function(kernel, values) for values in moved])
+        everybody = np.ones(len(kernel), dtype=bool)
+        return np.array([score(view, kernel, values, everybody) for values in moved])
 
     criterion = Criterion(
         name,
@@ -386,7 +422,17 @@ def register_criterion(
         compute,
         kinds,
         chance,
+        version=version,
         statistics=statistics,
+        of_pairs=False,
     )
     _CRITERIA[name] = criterion
     return criterion
+
+
+def _beyond_covariates(view: KernelView) -> Floats:
+    """Return the kernel of cases without what covariates (and subjects, if repeated) explain."""
+    model = view.question.model
+    if not view.question.covariates and view.question.within is None and model.subjects is None:
+        return view.of_cases
+    return model.residual_kernel(view.of_cases)

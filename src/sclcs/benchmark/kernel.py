@@ -89,12 +89,16 @@ class Kernel:
         if not self.units.shape[1]:
             averaging = cases.averaging
             return np.asarray(averaging @ self.similarity.astype(np.float64) @ averaging.T)
+        means = self.case_vectors(cases)
+        return np.asarray(means @ means.T)
+
+    def case_vectors(self, cases: Cases) -> Floats:
+        """Return the mean vectors of the samples of every case, shape (case, edge)."""
         weights = cases.weights * self.usable
         totals = np.bincount(cases.case_of_row, weights, minlength=len(cases))
         starts = np.searchsorted(cases.case_of_row, np.arange(len(cases)))
         sums = np.add.reduceat(self.units * weights[:, None], starts, axis=0)
-        means = sums / np.maximum(totals, np.finfo(np.float64).tiny)[:, None]
-        return np.asarray(means @ means.T)
+        return np.asarray(sums / np.maximum(totals, np.finfo(np.float64).tiny)[:, None])
 
 
 def make_kernel(

@@ -7,6 +7,7 @@ pair of units, because subjects are what is redrawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -212,7 +213,7 @@ def pair_design(
     *,
     rules: PairRules | None = None,
     n_timepoints: int | None = None,
-    within: str | None = None,
+    within: Sequence[str] = (),
 ) -> PairDesign:
     """Work out the pairs of a target.
 
@@ -231,8 +232,8 @@ def pair_design(
         Which pairs are compared.
     n_timepoints : int, optional
         Length of a window; unknown if None, and then no two windows are taken to overlap.
-    within : str, optional
-        Compare only samples that agree in this column.
+    within : sequence of str
+        Compare only samples that agree in these columns.
 
     Returns
     -------
@@ -247,7 +248,7 @@ def pair_design(
     rows, weights = rows[labelled], weights[labelled]
     chosen = samples.iloc[rows]
     codes = sample_codes(chosen, target, rules, n_timepoints)
-    groups = np.zeros(len(rows), np.int64) if within is None else _groups(chosen, within)
+    groups = _groups(chosen, within)
     order = np.lexsort((rows, codes.blocks, codes.classes, codes.subjects))
     return PairDesign(
         rows[order],
@@ -326,10 +327,13 @@ def _sessions_matter(samples: pd.DataFrame, asked: bool | None) -> bool:
     return bool(scans["subject"].duplicated().any())
 
 
-def _groups(samples: pd.DataFrame, within: str) -> Integers:
-    groups = _codes(label_column(samples, within))
-    if (groups < 0).any():
-        raise InputError(f"Comparing within {within} needs it of every sample; fill the column.")
+def _groups(samples: pd.DataFrame, within: Sequence[str]) -> Integers:
+    groups = np.zeros(len(samples), dtype=np.int64)
+    for name in within:
+        codes = _codes(label_column(samples, name))
+        if (codes < 0).any():
+            raise InputError(f"Comparing within {name} needs it of every sample; fill the column.")
+        groups = groups * (int(codes.max(initial=0)) + 1) + codes
     return groups
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -12,14 +12,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.benchmark.cases import Cases, make_cases
-from sclcs.benchmark.covariates import column_codes, make_covariates, without_missing
+from sclcs.benchmark.covariates import (
+    Covariates,
+    column_codes,
+    covariate_kinds,
+    covariate_matrix,
+    without_missing,
+)
 from sclcs.benchmark.draws import half_draws, pool_small_strata
 from sclcs.benchmark.pair_design import PairDesign, PairRules, pair_design
 from sclcs.benchmark.permutations import can_permute, permutation_table
-from sclcs.benchmark.prediction import FoldRules, Predictor, make_folds
+from sclcs.benchmark.prediction import FoldRules, Harmoniser, Predictor, make_folds
 from sclcs.benchmark.reliability import window_cells
 from sclcs.benchmark.share import ShareModel, independent_columns, make_share_model
-from sclcs.benchmark.targets import Target, find_target
+from sclcs.benchmark.targets import Target, TreatAs, find_target
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.table import label_column
 from sclcs.core.errors import InputError, name_first
@@ -61,6 +67,10 @@ class Question:
         How subjects are divided for prediction.
     seed : int
         Of the division into folds.
+    kinds : mapping of str to str
+        What the covariates are: ``classes`` or ``number``.
+    harmonise : str, optional
+        Bring the features of the groups of this column (sites) to one location and scale.
     """
 
     target: Target
@@ -75,6 +85,8 @@ class Question:
     drop_missing: bool = False
     folds: FoldRules = field(default_factory=FoldRules)
     seed: int = 0
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    harmonise: str | None = None
 
     def places_of(self, rows: Integers) -> Integers:
         """Return where rows of the source stand among the samples of the question."""
@@ -84,7 +96,7 @@ class Question:
     def cases(self) -> Cases:
         """The subjects (or subjects under one condition), for labels and numbers."""
         cases = make_cases(self.samples, self.target, self.rows, self.weights)
-        columns = [*self.covariates, *([self.within] if self.within else [])]
+        columns = [*self.covariates, *(name for name in (self.within, self.harmonise) if name)]
         return without_missing(cases, columns) if self.drop_missing else cases
 
     @cached_property
@@ -101,8 +113,14 @@ class Question:
             rows, weights = self.cases.rows[order], self.cases.weights[order]
         return pair_design(
             self.samples, self.target, rows, weights,
-            rules=self.rules, n_timepoints=self.n_timepoints, within=self.within,
+            rules=self.rules, n_timepoints=self.n_timepoints, within=self.blocks,
         )  # fmt: skip
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Columns that two samples must agree in to be a pair: `within`, and every category."""
+        categories = [name for name in self.covariates if self.kinds.get(name) != "number"]
+        return tuple(dict.fromkeys([*([self.within] if self.within else []), *categories]))
 
     @property
     def n_subjects(self) -> int:
@@ -134,10 +152,20 @@ class Question:
     @cached_property
     def covariate_matrix(self) -> Floats:
         """The covariates of each case as numbers, with an intercept."""
-        names = [*self.covariates]
-        if self.within is not None and self.within not in names:
-            names.append(self.within)
-        return make_covariates(self.cases, names).matrix
+        kinds = {name: self.kinds[name] for name in self.covariates}
+        if self.within is not None:
+            kinds[self.within] = "classes"
+        return covariate_matrix(self.cases, kinds)
+
+    @cached_property
+    def harmoniser(self) -> Harmoniser:
+        """Sites, and what is kept of covariates, for ComBat; the target is never among them."""
+        if self.harmonise is None:
+            raise InputError("The question asks for no harmonisation; give harmonise=.")
+        kept = {name: self.kinds[name] for name in self.covariates if name != self.harmonise}
+        sites = column_codes(self.cases, self.harmonise)
+        names = sorted(self.cases.table[self.harmonise].map(str).unique())
+        return Harmoniser(sites, covariate_matrix(self.cases, kept)[:, 1:], names)
 
     @cached_property
     def model(self) -> ShareModel:
@@ -258,7 +286,9 @@ class Question:
             "task": self.target.name,
             "kind": self.target.kind,
             "covariates": list(self.covariates),
+            "covariate_kinds": dict(self.kinds),
             "within": self.within,
+            "harmonise": self.harmonise,
             "folds": asdict(self.folds),
             "exchangeable": self.exchangeable,
             "exclude_same_subject": self.rules.exclude_same_subject,
@@ -282,9 +312,10 @@ def make_question(
     target: str | Target,
     coreset: CoreSet | None = None,
     *,
-    treat_as: Literal["number", "classes"] | None = None,
-    covariates: str | Sequence[str] = (),
+    treat_as: TreatAs = None,
+    covariates: str | Sequence[str] | Covariates = (),
     within: str | Literal[False] | None = None,
+    harmonise: str | None = None,
     rules: PairRules | None = None,
     folds: FoldRules | None = None,
     n_timepoints: int | None = None,
@@ -301,15 +332,19 @@ def make_question(
         ``"subject"``, or a column.
     coreset : CoreSet, optional
         Ask these samples only, with their weights.
-    treat_as : {"number", "classes"}, optional
-        What a column of numbers is, see :func:`~sclcs.benchmark.targets.find_target`.
-    covariates : str or sequence of str
+    treat_as : str, sequence of str or mapping, optional
+        What columns of numbers are, where they do not tell: ``"number"``, ``"classes"``, or
+        ``"age=number"`` for one column.
+    covariates : str, sequence of str or Covariates
         Columns whose influence is taken out.
     within : str or False, optional
         Compare inside the groups of this column only (sites): pairs of other groups are not
         compared, the target is permuted inside groups, and differences between groups are
         taken out. By default, if there is a column ``site``, the target is permuted and
         subjects are redrawn inside sites, and nothing else is changed; False permutes freely.
+    harmonise : str, optional
+        Bring the features of the groups of this column to one location and scale first
+        (ComBat), learned from training subjects where there are folds.
     rules : PairRules, optional
         Which pairs of samples are compared.
     folds : FoldRules, optional
@@ -326,9 +361,9 @@ def make_question(
     Question
     """
     found = find_target(samples, target, treat_as)
-    names = [covariates] if isinstance(covariates, str) else list(covariates)
-    names = [part.strip() for name in names for part in name.split(",") if part.strip()]
-    for name in [*names, *([within] if within else [])]:
+    given = covariates if isinstance(covariates, Covariates) else Covariates(covariates)
+    names = tuple(given.names)
+    for name in (name for name in (within, harmonise) if name):
         label_column(samples, name)
     if names and found.kind == "subject":
         raise InputError("Fingerprinting compares persons with themselves; it takes no covariates.")
@@ -338,23 +373,48 @@ def make_question(
         samples,
         rows,
         weights,
-        tuple(dict.fromkeys(names)),
+        names,
         within or None,
         _exchangeable(samples, found, within),
         rules or PairRules(),
         n_timepoints,
-        drop_missing,
+        drop_missing or given.drop_missing,
         folds or FoldRules(),
         seed,
+        covariate_kinds(samples, names, given.treat_as or treat_as),
+        harmonise,
     )
-    if found.kind != "subject" and not question.degenerate:
-        _ = question.model  # names missing covariates before any long work
-        if not question.rules.exclude_same_subject and question.cases.repeated:
-            raise InputError(
-                f"{found.name} changes within subjects; their samples can be compared with "
-                "exclude_same_subject=True only."
-            )
+    _check_question(question)
     return question
+
+
+def _check_question(question: Question) -> None:
+    """Raise before any long work: missing covariates, what cannot be harmonised."""
+    target, harmonise = question.target, question.harmonise
+    if harmonise is not None:
+        if target.kind == "subject" or target.name == harmonise:
+            raise InputError(
+                f"Harmonising {harmonise} takes what is asked about {target.name} out as well; "
+                "leave it out."
+            )
+        if question.folds.leave_out == harmonise:
+            raise InputError(
+                f"A {harmonise} that is left out cannot be harmonised: nothing is known of it "
+                "while training. Choose one of leave_out and harmonise."
+            )
+    if target.kind == "subject" or question.degenerate:
+        return
+    _ = question.model  # names missing covariates
+    if harmonise is not None and question.cases.repeated:
+        raise InputError(
+            f"{target.name} changes within subjects, who are compared with themselves: sites "
+            "cancel out. Leave harmonise out."
+        )
+    if not question.rules.exclude_same_subject and question.cases.repeated:
+        raise InputError(
+            f"{target.name} changes within subjects; their samples can be compared with "
+            "exclude_same_subject=True only."
+        )
 
 
 def _chosen(samples: pd.DataFrame, coreset: CoreSet | None) -> tuple[Integers, Floats]:

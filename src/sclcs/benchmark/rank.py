@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sclcs.benchmark.covariates import Covariates
 from sclcs.benchmark.criteria import Criterion, find_criterion
 from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
 from sclcs.benchmark.features import Similarity, Vectorize
@@ -17,7 +18,7 @@ from sclcs.benchmark.prediction import FoldRules
 from sclcs.benchmark.question import Question, make_question
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.sources import FCSource, as_source
-from sclcs.benchmark.targets import Target
+from sclcs.benchmark.targets import Target, TreatAs
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
@@ -37,9 +38,10 @@ def rank(
     score: str | Criterion | None = None,
     *,
     cohort: Cohort | None = None,
-    covariates: str | Sequence[str] = (),
+    covariates: str | Sequence[str] | Covariates = (),
     within: str | Literal[False] | None = None,
-    treat_as: Literal["number", "classes"] | None = None,
+    harmonise: str | None = None,
+    treat_as: TreatAs = None,
     drop_missing: bool = False,
     folds: int = 10,
     repeats: int = 10,
@@ -79,14 +81,20 @@ def rank(
         ``"cohen_d"`` for fingerprinting.
     cohort : Cohort, optional
         The facts of the samples of an array.
-    covariates : str or sequence of str
+    covariates : str, sequence of str or Covariates
         Columns whose influence is taken out, for example ``["site", "mean_fd", "age", "sex"]``.
+        Scores of pairs (such as ``cohen_d``) compare inside categories only.
     within : str or False, optional
         Compare inside the groups of this column only. By default, if there is a column
         ``site``, the target is permuted and subjects are redrawn inside sites, and nothing
         else is changed; False permutes freely.
-    treat_as : {"number", "classes"}, optional
-        What a column of numbers is, where the column does not tell.
+    harmonise : str, optional
+        Bring the features of the groups of this column (sites) to one location and scale first,
+        by ComBat that keeps the covariates and never sees the target; it learns from the
+        training subjects of every fold.
+    treat_as : str, sequence of str or mapping, optional
+        What columns of numbers are, where they do not tell: ``"number"``, ``"classes"``, or
+        ``"age=number"`` for one of several columns.
     drop_missing : bool
         Leave subjects out whose covariates are unknown, instead of an error.
     folds, repeats : int
@@ -148,6 +156,7 @@ def rank(
         treat_as=treat_as,
         covariates=covariates,
         within=within,
+        harmonise=harmonise,
         rules=PairRules(exclude_same_subject, across_sessions, overlapping, pooled),
         folds=FoldRules(folds, repeats, leave_out),
         n_timepoints=matrices.n_timepoints,
@@ -155,6 +164,7 @@ def rank(
         seed=seed,
     )
     criterion = find_criterion(score, question.target)
+    criterion.check(question)
     (evaluation,) = evaluate(
         matrices,
         operators,

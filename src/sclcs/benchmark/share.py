@@ -196,6 +196,13 @@ class ShareModel:
         left = self._kept_variance - (basis**2).sum(axis=1)
         return np.where(left > LEVERAGE_ONE, residual / np.maximum(left, SMALL), 0.0)
 
+    def residual_kernel(self, kernel: Floats) -> Floats:
+        """Take out of the features what covariates (and subjects, if repeated) explain."""
+        nuisance = self._nuisance_basis
+        centred = self.kernel_within_subjects(kernel)
+        centred = centred - nuisance @ (nuisance.T @ centred)
+        return np.asarray(centred - (centred @ nuisance) @ nuisance.T)
+
     def statistics(self, kernel: Floats, permutations: Integers) -> Floats:
         """Return the test statistic as it is, and under permutations of the target.
 
@@ -214,9 +221,7 @@ class ShareModel:
             The first is the observed one.
         """
         basis, nuisance = self.effect_basis, self._nuisance_basis
-        centred = self.kernel_within_subjects(kernel)
-        centred = centred - nuisance @ (nuisance.T @ centred)
-        centred = centred - (centred @ nuisance) @ nuisance.T
+        centred = self.residual_kernel(kernel)
         left = self._kept_variance - (nuisance**2).sum(axis=1)
         noise = np.where(left > LEVERAGE_ONE, np.diagonal(centred) / np.maximum(left, SMALL), 0.0)
         orders = np.vstack([np.arange(len(kernel))[None, :], permutations])

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
+import numpy as np
 import pandas as pd
 
 from sclcs.cohort.table import label_column
 from sclcs.core.errors import InputError
 
-__all__ = ["KINDS", "Kind", "Target", "find_target"]
+__all__ = ["KINDS", "Kind", "Target", "TreatAs", "column_kind", "find_target", "treatment_of"]
 
 Kind = Literal["subject", "classes", "number"]
 KINDS: tuple[Kind, ...] = ("subject", "classes", "number")
+Treatment = Literal["number", "classes"]
+#: How columns of numbers are treated: ``"number"``, ``"age=number"``, several, or a mapping.
+TreatAs = str | Sequence[str] | Mapping[str, str] | None
+NEVER_QUANTITIES = ("site", "scanner", "session")  # whatever code people give them
 FEW_VALUES = 10  # numbers with more different values are quantities, not codes of classes
 FEWEST_PER_CLASS = 5  # subjects per value, on average, below which values are not classes
 
@@ -60,15 +66,53 @@ def _text(value: object) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def find_target(
-    samples: pd.DataFrame,
-    target: str | Target,
-    treat_as: Literal["number", "classes"] | None = None,
-) -> Target:
+def treatment_of(name: str, treat_as: TreatAs) -> Treatment | None:
+    """Return how the user wants a column to be treated; None if nothing was said.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    treat_as : str, sequence of str, mapping or None
+        ``"number"`` or ``"classes"`` for every column asked for; ``"age=number"`` (or a mapping)
+        for one of them, which goes before.
+
+    Returns
+    -------
+    {"number", "classes"} or None
+
+    Examples
+    --------
+    >>> treatment_of("age", ["classes", "age=number"])
+    'number'
+    """
+    if treat_as is None:
+        return None
+    parts: list[str]
+    if isinstance(treat_as, Mapping):
+        parts = [f"{column}={kind}" for column, kind in treat_as.items()]
+    else:
+        given = [treat_as] if isinstance(treat_as, str) else treat_as
+        parts = [part.strip() for text in given for part in text.split(",") if part.strip()]
+    found: Treatment | None = None
+    for part in sorted(parts, key=lambda text: "=" in text):  # what names the column goes last
+        column, _, kind = part.rpartition("=")
+        if kind not in {"number", "classes"}:
+            raise InputError(
+                f"A column is treated as number or as classes, not as {kind!r}: --as number, or "
+                "--as COLUMN=number for one of several."
+            )
+        if column.strip() in {"", name}:
+            found = cast("Treatment", kind)
+    return found
+
+
+def find_target(samples: pd.DataFrame, target: str | Target, treat_as: TreatAs = None) -> Target:
     """Return the target of a name; whether it is a label or a number is told by the column.
 
-    Text is a label. Numbers are a quantity if there are more than ten different ones, and a
-    label if there are two; in between the user is asked.
+    Text is a label. Numbers are a quantity if there are more than ten different ones or if they
+    have decimals, and a label if there are two; in between the user is asked. A site is a
+    label, whatever its code.
 
     Parameters
     ----------
@@ -76,8 +120,8 @@ def find_target(
         The facts of the samples.
     target : str or Target
         ``"subject"`` or the name of a column.
-    treat_as : {"number", "classes"}, optional
-        Settles it.
+    treat_as : str, sequence of str or mapping, optional
+        Settles it: ``"number"``, ``"classes"``, or ``"age=number"``.
 
     Returns
     -------
@@ -86,23 +130,42 @@ def find_target(
     if isinstance(target, Target):
         target.values(samples)
         return target
-    if treat_as not in {None, "number", "classes"}:
-        raise InputError(f"A column is treated as number or as classes, not as {treat_as!r}.")
     if target == "subject":
         return Target("subject", "subject")
     column = label_column(samples, target)
+    kind = column_kind(column, target, treat_as)
+    if kind == "classes" and treatment_of(target, treat_as) == "classes":
+        _refuse_many_classes(target, column, samples["subject"])
+    return Target(target, kind)
+
+
+def column_kind(column: pd.Series, name: str, treat_as: TreatAs = None) -> Treatment:
+    """Say whether a column holds classes or numbers; ask where it does not tell.
+
+    Parameters
+    ----------
+    column : Series
+    name : str
+        As the user named it.
+    treat_as : str, sequence of str or mapping, optional
+        What the user said, see :func:`treatment_of`.
+
+    Returns
+    -------
+    {"number", "classes"}
+    """
+    wanted = treatment_of(name, treat_as)
     numeric = pd.api.types.is_numeric_dtype(column.dtype)
     numeric = numeric and not pd.api.types.is_bool_dtype(column.dtype)
-    if treat_as == "number" and not numeric:
+    if wanted == "number" and not numeric:
         raise InputError(
-            f"{target} cannot be a number: it holds text such as {_first_text(column)!r}; leave "
-            "the treatment out, or give a column of numbers."
+            f"{name} cannot be a number: it holds text such as {_first_text(column)!r}; leave "
+            "the treatment out (or say --as COLUMN=number of the column that is meant), or give "
+            "a column of numbers."
         )
     if not numeric:
-        return Target(target, "classes")
-    if treat_as == "classes":
-        return _numeric_classes(target, column, samples["subject"])
-    return Target(target, treat_as or _usual_kind(target, column))
+        return "classes"
+    return wanted or _usual_kind(name, column)
 
 
 def _first_text(column: pd.Series) -> str:
@@ -110,19 +173,23 @@ def _first_text(column: pd.Series) -> str:
     return str(known.iloc[0]) if len(known) else ""
 
 
-def _usual_kind(name: str, column: pd.Series) -> Kind:
-    distinct = int(column.nunique())
-    if distinct > FEW_VALUES:
-        return "number"
-    if distinct <= 2:
+def _usual_kind(name: str, column: pd.Series) -> Treatment:
+    known = column.dropna().to_numpy(dtype=np.float64)
+    distinct = len(np.unique(known))
+    if distinct <= 2 or name in NEVER_QUANTITIES:
         return "classes"
+    if distinct > FEW_VALUES or (known != np.round(known)).any():
+        return "number"
     raise InputError(
         f"{name} has {distinct} different numbers ({_some_values(column)}): it may be a quantity "
-        "or a code of classes. Say which: --as number or --as classes (in Python treat_as=)."
+        f"or a code of classes. Say which: --as {name}=number or --as {name}=classes (in Python "
+        "treat_as=)."
     )
 
 
-def _numeric_classes(name: str, column: pd.Series, subjects: pd.Series) -> Target:
+def _refuse_many_classes(name: str, column: pd.Series, subjects: pd.Series) -> None:
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return
     distinct, n_subjects = int(column.nunique()), int(subjects[column.notna()].nunique())
     if distinct > FEW_VALUES and n_subjects < FEWEST_PER_CLASS * distinct:
         raise InputError(
@@ -130,7 +197,6 @@ def _numeric_classes(name: str, column: pd.Series, subjects: pd.Series) -> Targe
             f"({_some_values(column)}), too many to be classes. Use it as a quantity with "
             "--as number, or make groups of it first (`sclcs cohort label`) and use --as classes."
         )
-    return Target(name, "classes")
 
 
 def _some_values(column: pd.Series) -> str:

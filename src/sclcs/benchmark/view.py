@@ -59,9 +59,18 @@ class KernelView:
 
     @cached_property
     def of_cases(self) -> Floats:
-        """The kernel of cases (subjects), shape (case, case)."""
-        cases = self.question.cases
-        return self.kernel.take(self.question.places_of(cases.rows)).of_cases(cases)
+        """The kernel of cases (subjects), shape (case, case); of harmonised ones, if asked."""
+        if self.question.harmonise is not None:
+            return self.question.harmoniser.kernel(self._case_vectors)
+        return self._kernel_of_cases.of_cases(self.question.cases)
+
+    @property
+    def _kernel_of_cases(self) -> Kernel:
+        return self.kernel.take(self.question.places_of(self.question.cases.rows))
+
+    @cached_property
+    def _case_vectors(self) -> Floats:
+        return self._kernel_of_cases.case_vectors(self.question.cases)
 
     @cached_property
     def of_pairs(self) -> Kernel:
@@ -77,6 +86,11 @@ class KernelView:
     def predictions(self) -> Floats:
         """Out-of-fold predictions of all cases, shape (repeat, case, column)."""
         question = self.question
+        if question.harmonise is not None:
+            harmoniser, vectors = question.harmoniser, self._case_vectors
+            return question.predictor.out_of_fold_each(
+                lambda training: harmoniser.kernel(vectors, training)
+            )
         return question.predictor.out_of_fold(question.model.kernel_within_subjects(self.of_cases))
 
     @cached_property

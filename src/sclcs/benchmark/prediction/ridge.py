@@ -9,6 +9,7 @@ M_SS^-1 (M y)_S, exactly what refitting without them gives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -137,6 +138,49 @@ class Predictor:
                 error = _best_error(makers, errors, left_out)
                 found[repeat, left_out] = self.residual_target[repeat, left_out] - error
         return found
+
+    def out_of_fold_each(self, kernel_of: Callable[[Integers], Floats]) -> Floats:
+        """Predict as :meth:`out_of_fold`, with a kernel that is made anew for every fold.
+
+        Parameters
+        ----------
+        kernel_of : callable
+            From the training cases of a fold to the kernel of all cases: features that were
+            harmonised by what the training cases teach.
+
+        Returns
+        -------
+        array, shape (repeat, case, column)
+        """
+        found = np.empty((len(self.folds), *self.target.shape))
+        for repeat, groups in enumerate(self._groups):
+            for left_out in groups:
+                kept = np.setdiff1d(np.arange(len(self.target)), left_out)
+                predicted = self._refit(kernel_of(kept), kept, left_out)
+                beyond = self.residual_target[repeat, left_out] - self.target[left_out]
+                found[repeat, left_out] = predicted + beyond
+        return found
+
+    def _refit(self, kernel: Floats, kept: Integers, left_out: Integers) -> Floats:
+        """Fit the kept cases and predict the others, with the penalty that is best inside."""
+        values, vectors = np.linalg.eigh(kernel[np.ix_(kept, kept)])
+        values = np.maximum(values, 0.0)
+        covariates, target = self.covariates[kept], self.target[kept]
+        turned = vectors.T @ np.hstack([covariates, target])
+        best, chosen = np.inf, np.empty(0)
+        for penalty in PENALTIES:
+            shrunk = 1.0 / (values + penalty)
+            both = vectors @ (shrunk[:, None] * turned)
+            sides, smooth = both[:, : covariates.shape[1]], both[:, covariates.shape[1] :]
+            slopes = np.linalg.solve(covariates.T @ sides, sides.T)
+            line = slopes @ target
+            error = smooth - sides @ line  # M y
+            diagonal = vectors**2 @ shrunk - np.einsum("nq,qn->n", sides, slopes)  # of M
+            loss = float(((error / diagonal[:, None]) ** 2).sum())
+            if loss < best:
+                best = loss
+                chosen = kernel[np.ix_(left_out, kept)] @ error + self.covariates[left_out] @ line
+        return chosen
 
     def statistics(self, kernel: Floats, permutations: Integers) -> Floats:
         """Return the test statistic as it is, and with residuals of the target permuted.
