@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.benchmark import PairRules, Target, find_target, make_question
+from sclcs.benchmark import CRITERIA, Covariates, PairRules, Target, find_target, make_question
 from sclcs.benchmark.cases import make_cases
 from sclcs.benchmark.kernel import make_kernel
+from sclcs.benchmark.targets import treatment_of
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, UnknownNameError
 
@@ -52,6 +53,40 @@ def test_kinds_of_targets_are_told_by_the_column(samples):
         find_target(many, "diagnosis", "number")
     with pytest.raises(UnknownNameError, match="no column 'iq'"):
         find_target(many, "iq")
+
+
+def test_several_columns_are_treated_one_by_one(samples):
+    assert treatment_of("age", "number") == "number"
+    assert treatment_of("age", ["classes", "age=number"]) == "number"
+    assert treatment_of("window", {"age": "number"}) is None
+    with pytest.raises(InputError, match="not as 'ordinal'"):
+        treatment_of("age", "age=ordinal")
+    assert find_target(samples, "window", "window=number, age=classes").kind == "number"
+    halves = samples.assign(dose=[0.5, 1, 1.5] * 3, site=[1, 2, 3] * 3)
+    assert find_target(halves, "dose").kind == "number"  # a code of classes has no decimals
+    assert find_target(halves, "site").kind == "classes"  # nor is a site ever a quantity
+
+
+def test_categories_block_pairs_and_numbers_cannot(samples):
+    parts = [samples.assign(subject=samples["subject"] + str(k)) for k in range(3)]
+    wide = pd.concat(parts)
+    wide.index = [f"s{i}" for i in range(len(wide))]
+    wide["code"] = np.repeat([1, 2, 3], 9)
+    wide["age"] += np.repeat([0.5, 7.0, 3.5], 9)
+    question = make_question(wide, "diagnosis", covariates="site")
+    sites = wide["site"].iloc[question.pairs.rows].to_numpy()
+    compared = question.pairs.pair_kinds >= 0
+    assert not compared[sites[:, None] != sites[None, :]].any()
+    CRITERIA["cohen_d"].check(question)
+    with pytest.raises(InputError, match="cohen_d compares pairs and cannot take age out"):
+        CRITERIA["cohen_d"].check(make_question(wide, "diagnosis", covariates="age"))
+    with pytest.raises(InputError, match=r"code has 3 different numbers.*--as code=number"):
+        make_question(wide, "diagnosis", covariates="code")
+    asked = Covariates("code", {"code": "classes"})
+    assert make_question(wide, "diagnosis", covariates=asked).kinds == {"code": "classes"}
+    assert make_question(wide, "diagnosis", covariates="code", treat_as="code=number").facts()[
+        "covariate_kinds"
+    ] == {"code": "number"}
 
 
 def test_numbers_as_classes_read_as_people_write_them(samples):

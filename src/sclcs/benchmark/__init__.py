@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sclcs.benchmark.balance import balance
+from sclcs.benchmark.card import Aim, Card, find_aims, make_card
 from sclcs.benchmark.consistency import consistency, ndcg
 from sclcs.benchmark.covariates import Covariates
 from sclcs.benchmark.criteria import CRITERIA, Criterion, find_criterion, register_criterion
@@ -21,7 +22,9 @@ from sclcs.benchmark.view import KernelView
 
 __all__ = [
     "CRITERIA",
+    "Aim",
     "ArraySource",
+    "Card",
     "CohortSource",
     "Covariates",
     "Criterion",
@@ -43,8 +46,10 @@ __all__ = [
     "entry_name",
     "equivalence_groups",
     "evaluate",
+    "find_aims",
     "find_criterion",
     "find_target",
+    "make_card",
     "make_kernel",
     "make_question",
     "ndcg",

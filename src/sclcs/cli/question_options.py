@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "CardCriteria",
     "Covariates",
     "DropMissing",
     "Folds",
+    "Harmonise",
     "LeaveOut",
     "Permutations",
     "Repeats",
@@ -38,8 +40,30 @@ Within = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Compare inside its groups only (site).")
 ]
 TreatAs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="number|classes",
+        help="What columns of numbers are, where they do not tell: number, classes, or "
+        "age=number for one of several.",
+    ),
+]
+Harmonise = Annotated[
     str | None,
-    typer.Option("--as", metavar="number|classes", help="What a column of numbers is."),
+    typer.Option(
+        metavar="COLUMN",
+        help="ComBat: bring the features of its groups (site) to one location and scale, learned "
+        "from training subjects.",
+    ),
+]
+CardCriteria = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--criteria",
+        metavar="NAMES",
+        help="The card: what else operators are judged by: reliability, motion, site, or columns "
+        "(sex=unwanted); none for no card. [those that the cohort has]",
+    ),
 ]
 DropMissing = Annotated[
     bool | None,

@@ -6,15 +6,17 @@ import math
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sclcs.cli.output import JsonFlag, print_json, print_table
 from sclcs.cli.question_options import (
+    CardCriteria,
     Covariates,
     DropMissing,
     Folds,
+    Harmonise,
     LeaveOut,
     Permutations,
     Repeats,
@@ -53,12 +55,14 @@ def rank(
     score: ScoreName = None,
     covariates: Covariates = None,
     within: Within = None,
+    harmonise: Harmonise = None,
     treat_as: TreatAs = None,
     drop_missing: DropMissing = None,
     folds: Folds = None,
     repeats: Repeats = None,
     leave_out: LeaveOut = None,
     permutations: Permutations = None,
+    criteria: CardCriteria = None,
     similarity: Annotated[
         SimilarityChoice, typer.Option(help="How two matrices are compared.")
     ] = SimilarityChoice.spearman,
@@ -99,6 +103,7 @@ def rank(
 
     Example: `sclcs rank abide.zarr --task diagnosis --covariates site,mean_fd --out ranking.csv`
     """
+    from sclcs.benchmark import make_card
     from sclcs.benchmark import rank as rank_operators
     from sclcs.cli.open_matrices import open_matrices
     from sclcs.cohort.coreset import CoreSet
@@ -106,17 +111,23 @@ def rank(
     from sclcs.report.style import check_format
 
     refuse_existing(out)
+    card_path = out.with_name(f"{out.stem}-card.csv")
+    if criteria is not None:
+        refuse_existing(card_path)
     if plot is not None:
         check_format(plot)
+    matrices = open_matrices(source)
+    core = None if coreset is None else CoreSet.open(coreset)
     ranking = rank_operators(
-        open_matrices(source),
+        matrices,
         task,
         spis,
-        None if coreset is None else CoreSet.open(coreset),
+        core,
         score,
         covariates=split_names(covariates) or (),
         within=within,
-        treat_as=cast("Any", treat_as),
+        harmonise=harmonise,
+        treat_as=split_names(treat_as),
         drop_missing=bool(drop_missing),
         folds=10 if folds is None else folds,
         repeats=10 if repeats is None else repeats,
@@ -134,6 +145,16 @@ def rank(
     )
     _refuse_empty(ranking)
     ranking.save(out)
+    if criteria is not None:
+        card = make_card(
+            matrices,
+            ranking,
+            split_names(criteria) or (),
+            coreset=core,
+            treat_as=split_names(treat_as),
+            n_jobs=jobs,
+        )
+        card.save(card_path)
     if plot is not None:
         _draw(ranking, plot)
     _announce(ranking, out, plot, json)

@@ -13,9 +13,11 @@ import typer
 from sclcs.cli.executor_options import Jobs, On, Scheduler
 from sclcs.cli.output import JsonFlag, print_json, print_table
 from sclcs.cli.question_options import (
+    CardCriteria,
     Covariates,
     DropMissing,
     Folds,
+    Harmonise,
     LeaveOut,
     Permutations,
     Repeats,
@@ -68,12 +70,14 @@ def run(
     score: ScoreName = None,
     covariates: Covariates = None,
     within: Within = None,
+    harmonise: Harmonise = None,
     treat_as: TreatAs = None,
     drop_missing: DropMissing = None,
     folds: Folds = None,
     repeats: Repeats = None,
     leave_out: LeaveOut = None,
     permutations: Permutations = None,
+    criteria: CardCriteria = None,
     bootstrap: Annotated[
         int | None, typer.Option(help="Redraws of subjects for the intervals. [1000]")
     ] = None,
@@ -134,12 +138,14 @@ def run(
         "score": score,
         "covariates": split_names(covariates),
         "within": within,
-        "treat_as": treat_as,
+        "harmonise": harmonise,
+        "treat_as": split_names(treat_as),
         "drop_missing": drop_missing,
         "folds": folds,
         "repeats": repeats,
         "leave_out": leave_out,
         "permutations": permutations,
+        "criteria": split_names(criteria),
         "bootstrap": bootstrap,
         "confidence": confidence,
         "top_k": top_k,

@@ -27,10 +27,9 @@ __all__ = [
 ExportFormat = Literal["relmat", "npz"]
 #: Keys of the first version; ``on`` says the same.
 OLDER = ("jobs", "scheduler")
+#: What the ranking of every task is asked with, ...
 RANKING_OPTIONS = (
-    "covariates",
     "within",
-    "treat_as",
     "drop_missing",
     "folds",
     "repeats",
@@ -39,6 +38,15 @@ RANKING_OPTIONS = (
     "bootstrap",
     "confidence",
 )
+#: ... and what depends on the task as well, see :class:`sclcs.runs.order.RunOrder`.
+TASK_OPTIONS = ("covariates", "harmonise", "treat_as")
+
+
+def _as_treatment(value: object) -> object:
+    """Let one word, several, a mapping of columns, or nothing stand for a list."""
+    if isinstance(value, Mapping):
+        return [f"{column}={kind}" for column, kind in value.items()]
+    return [] if value is None else as_list(value)
 
 
 class RunConfig(Settings):
@@ -74,14 +82,23 @@ class RunConfig(Settings):
         "columns whose influence is taken out, for example site, mean_fd, age, sex", []
     )
     within: str | None = setting("compare inside the groups of this column only", None)
-    treat_as: Literal["number", "classes"] | None = setting(
-        "what columns of numbers are, where they do not tell", None
+    harmonise: str | None = setting(
+        "ComBat: bring features of the groups of this column (site) to one location and scale",
+        None,
+    )
+    treat_as: Annotated[list[str], BeforeValidator(_as_treatment)] = setting(
+        "what columns of numbers are, where they do not tell: number, classes or age=number", []
     )
     drop_missing: bool = setting("leave subjects out whose covariates are unknown", False)
     folds: int = setting("score predict: parts into which subjects are divided", 10, ge=2)
     repeats: int = setting("score predict: how many divisions", 10, ge=1)
     leave_out: str | None = setting(
         "score predict: the groups of this column are the parts, for example site", None
+    )
+    criteria: Annotated[list[str], BeforeValidator(as_list)] = setting(
+        "the card, what else operators are judged by: reliability, motion, site, columns "
+        "(sex=unwanted), none; by default what the cohort has",
+        [],
     )
     permutations: int = setting("of the target, for p; 0 for none", 1000, ge=0)
     bootstrap: int = setting("redraws of subjects for the intervals; 0 for none", 1000, ge=0)
@@ -106,6 +123,11 @@ class RunConfig(Settings):
     def ranking_options(self) -> dict[str, Any]:
         """The options of every ranking, as :func:`sclcs.benchmark.rank` takes them."""
         return {name: getattr(self, name) for name in RANKING_OPTIONS}
+
+    @property
+    def question_options(self) -> dict[str, Any]:
+        """All that decides what is asked, as it was given."""
+        return self.ranking_options | {name: getattr(self, name) for name in TASK_OPTIONS}
 
     @property
     def executor(self) -> ExecutorChoice:

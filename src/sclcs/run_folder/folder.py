@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from sclcs.benchmark.card import Card
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
@@ -91,6 +92,7 @@ class RunFolder:
         self.report_file = home / "report.html"
         self._core_sets: ReadOnce[CoreSet] = ReadOnce(CoreSet.open)
         self._rankings: ReadOnce[Ranking] = ReadOnce(Ranking.open)
+        self._cards: ReadOnce[Card] = ReadOnce(Card.open)
         self._facts: ReadOnce[dict[str, Any]] = ReadOnce(self._json)
         # A folder is as old as the file that says what it is.
         self._stores: ReadOnce[FCStore] = ReadOnce(lambda file: FCStore.open(file.parent))
@@ -141,6 +143,10 @@ class RunFolder:
     def truth_file(self, task: str | None = None) -> Path:
         """Return the ranking of every operator on the whole cohort."""
         return self._task_file("truth", task)
+
+    def card_file(self, task: str | None = None) -> Path:
+        """Return the card: what the operators on the whole cohort see besides the target."""
+        return self._task_file("card", task)
 
     def _task_file(self, kind: str, task: str | None) -> Path:
         if task is None or task == self.tasks[0]:
@@ -242,6 +248,11 @@ class RunFolder:
         path = self.truth_file(task)
         return self._rankings(path) if path.exists() else None
 
+    def card(self, task: str | None = None) -> Card | None:
+        """Read the card of a task; None if there is none."""
+        path = self.card_file(task)
+        return self._cards(path) if path.exists() else None
+
     @property
     def core_matrices(self) -> FCStore:
         """Every operator on the core-set."""
@@ -256,13 +267,14 @@ class RunFolder:
         """Open one of the stores, once."""
         return self._stores(path / "zarr.json")
 
-    def write_table(self, result: CoreSet | Ranking, path: Path) -> None:
+    def write_table(self, result: CoreSet | Ranking | Card, path: Path) -> None:
         """Save a table with its sidecar in place of the one of an earlier run."""
         path.unlink(missing_ok=True)
         sidecar_path(path).unlink(missing_ok=True)
         result.save(path)
         self._core_sets.forget(path)
         self._rankings.forget(path)
+        self._cards.forget(path)
 
     def write_facts(self, facts: Mapping[str, Any], path: Path) -> None:
         """Write what a stage found as JSON."""

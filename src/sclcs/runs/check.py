@@ -31,10 +31,12 @@ def check_stage(order: RunOrder) -> Stage:
 
     def identity() -> Identity:
         table = Path(config.cohort or "") / SAMPLES_FILE
+        names = ("treat_as", "covariates", "within", "harmonise", "drop_missing")
+        asked = {name: getattr(config, name) for name in names}
         return Identity(
             "check",
             inputs={"cohort": order.given.fingerprint, "table": file_digest(table)},
-            parameters={"on_bad": config.on_bad, **order.question_options, "tasks": config.tasks},
+            parameters={"on_bad": config.on_bad, "tasks": config.tasks, **asked},
             versions={"check": CHECK_VERSION},
         )
 

@@ -9,7 +9,17 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs.benchmark import Criterion, Question, find_criterion, find_target, make_question
+from sclcs.benchmark import (
+    Covariates,
+    Criterion,
+    Question,
+    Target,
+    find_criterion,
+    find_target,
+    make_question,
+)
+from sclcs.benchmark.covariates import covariate_kinds
+from sclcs.benchmark.prediction import FoldRules
 from sclcs.benchmark.versions import RANKING_VERSION
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
@@ -76,8 +86,7 @@ class RunOrder:
         A run may ask for several tasks; a score that cannot score one of them leaves it to its
         default, as long as it can score another.
         """
-        target = find_target(self.given.samples, task, self.config.treat_as)
-        asked = self.config.score
+        target, asked = self.target(task), self.config.score
         if asked is not None and target.kind not in find_criterion(asked).kinds and self._scored:
             asked = None
         return find_criterion(asked, target)
@@ -86,10 +95,7 @@ class RunOrder:
     def _scored(self) -> bool:
         """Whether the score that was asked for can score any of the tasks."""
         kinds = find_criterion(self.config.score or "share").kinds
-        targets = (
-            find_target(self.given.samples, t, self.config.treat_as) for t in self.config.tasks
-        )
-        return any(target.kind in kinds for target in targets)
+        return any(self.target(task).kind in kinds for task in self.config.tasks)
 
     @property
     def _common_score(self) -> str | None:
@@ -97,17 +103,40 @@ class RunOrder:
         names = {self.criterion(task).name for task in self.config.tasks}
         return names.pop() if len(names) == 1 else None
 
-    @property
-    def question_options(self) -> dict[str, Any]:
-        """What every question is asked with."""
-        names = ("treat_as", "covariates", "within", "drop_missing")
-        return {name: getattr(self.config, name) for name in names}
+    def target(self, task: str) -> Target:
+        """Return what a task asks; the whole cohort tells labels and numbers apart."""
+        return find_target(self.given.samples, task, self.config.treat_as)
+
+    def question_options(self, task: str) -> dict[str, Any]:
+        """Return what the question of a task is asked with.
+
+        Covariates are those of the configuration without the task itself. Fingerprinting
+        compares persons with themselves and takes none; nor can it be harmonised.
+        """
+        config = self.config
+        person = task == "subject"
+        names = () if person else tuple(name for name in config.covariates if name != task)
+        kinds = covariate_kinds(self.given.samples, names, config.treat_as)
+        return {
+            "covariates": Covariates(names, kinds),
+            "within": config.within,
+            "harmonise": None if person else config.harmonise,
+            "drop_missing": config.drop_missing,
+            "folds": FoldRules(config.folds, config.repeats, config.leave_out),
+        }
 
     def question(self, samples: pd.DataFrame, task: str, core: CoreSet | None = None) -> Question:
         """Return the question of a task about some samples, or those of a core-set among them."""
-        return make_question(
-            samples, task, core, n_timepoints=self.given.n_timepoints, **self.question_options
+        question = make_question(
+            samples,
+            self.target(task),
+            core,
+            n_timepoints=self.given.n_timepoints,
+            seed=self.config.seed,
+            **self.question_options(task),
         )
+        self.criterion(task).check(question)
+        return question
 
     @cached_property
     def panel(self) -> list[str]:
@@ -143,7 +172,7 @@ class RunOrder:
             inputs={"matrices": matrices, **inputs},
             parameters={
                 "scores": {task: criterion.name for task, criterion in criteria.items()},
-                **config.ranking_options,
+                **config.question_options,
             },
             versions={
                 "ranking": RANKING_VERSION,

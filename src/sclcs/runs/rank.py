@@ -88,14 +88,17 @@ def rank_with(
 ) -> Ranking:
     """Rank operators of a store as the configuration says, but for some changes."""
     config = order.config
+    asked = order.question_options(task)
     ranking = rank(
         store,
-        task,
+        order.target(task),
         list(operators),
         core,
         order.criterion(task),
         seed=config.seed,
-        **{**config.ranking_options, **changes},
+        **config.ranking_options
+        | {name: asked[name] for name in ("covariates", "harmonise")}
+        | changes,
         n_jobs=order.processes,
     )
     if not ranking.table["score"].notna().any():

@@ -2,7 +2,7 @@
 
 1 check the cohort, 2 predict the costs, 3 choose the core-set, 4 compute every operator on it,
 5 rank them with intervals, 6 compute the best ones on the whole cohort, 7 confirm their order
-there, 8 report. Every stage leaves files in the folder of the run and is done once; the same
+there, 8 judge them by more than the target, 9 report. Every stage leaves files in the folder of the run and is done once; the same
 call goes on where an earlier one stopped.
 """
 
@@ -17,6 +17,7 @@ from sclcs.core.errors import InputError
 from sclcs.core.identity import Identity
 from sclcs.report import run_report
 from sclcs.run_folder import RunConfig, RunFolder, RunState
+from sclcs.runs.card import card_stage
 from sclcs.runs.check import check_stage, plan_stage
 from sclcs.runs.confirm import confirm_stage
 from sclcs.runs.export import export_stage
@@ -103,6 +104,7 @@ def make_stages(order: RunOrder) -> list[Stage]:
     """Return the stages of a run, in order."""
     full = [full_stage(order)] if order.config.full_benchmark else []
     export = [export_stage(order)] if order.config.export else []
+    card = [] if order.config.criteria == ["none"] else [card_stage(order)]
     before = [
         check_stage(order),
         plan_stage(order),
@@ -112,6 +114,7 @@ def make_stages(order: RunOrder) -> list[Stage]:
         compute_top_stage(order),
         *full,
         confirm_stage(order),
+        *card,
         *export,
     ]
     return [*before, _report_stage(order, [stage.name for stage in before])]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from sclcs.benchmark.card import Card
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.sources import FCSource
 from sclcs.cohort.cohort import Cohort
@@ -97,6 +98,10 @@ class RunParts:
     def truth(self, task: str) -> Ranking | None:
         """Return the ranking of all operators on the whole cohort."""
         return _optional(lambda: self.folder.truth(task))
+
+    def card(self, task: str) -> Card | None:
+        """Return what the operators on the whole cohort see besides the target."""
+        return _optional(lambda: self.folder.card(task))
 
     @cached_property
     def core_matrices(self) -> FCStore | None:

@@ -11,6 +11,7 @@ from sclcs.report.html.render import render_page
 from sclcs.report.html.section import ReportSection, build_sections
 from sclcs.report.html.sections.agreement import agreement_section
 from sclcs.report.html.sections.answer import answer_section
+from sclcs.report.html.sections.card import card_section
 from sclcs.report.html.sections.composition import composition_section
 from sclcs.report.html.sections.connectivity import connectivity_section
 from sclcs.report.html.sections.costs import costs_section
@@ -25,6 +26,7 @@ __all__ = ["run_report"]
 _SECTIONS = (
     ReportSection("answer", "Answer", "The answer", answer_section),
     ReportSection("ranking", "Ranking", "Ranking of all operators", operators_section),
+    ReportSection("card", "Card", "What else they see", card_section),
     ReportSection("agreement", "Agreement", "Core-set against whole cohort", agreement_section),
     ReportSection("core-set", "Core-set", "Who is in the core-set", composition_section),
     ReportSection("training", "Training", "The training behind the core-set", training_section),

@@ -1,0 +1,302 @@
+"""One row per operator: the target, and what else it sees; none is better in every respect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs.benchmark.card.aims import Aim, find_aims
+from sclcs.benchmark.covariates import Covariates
+from sclcs.benchmark.criteria import find_criterion
+from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
+from sclcs.benchmark.findings import ALPHA
+from sclcs.benchmark.question import Question, make_question
+from sclcs.benchmark.ranking import Ranking
+from sclcs.benchmark.sources import FCSource, as_source
+from sclcs.benchmark.targets import Target, TreatAs
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.core.errors import InputError, UnreadableFileError
+from sclcs.core.files import require_existing
+from sclcs.core.provenance import plain, read_sidecar, write_with_sidecar
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Card", "make_card", "pareto_front"]
+
+KIND = "card"
+TARGET = "target"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """What every operator sees: the target, and what else is wanted or unwanted.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per operator (equivalent ones are one), best for the target first: ``spi``,
+        ``name``, ``also`` (number of equivalents), ``target``, one column per aim, ``front``
+        (no other operator is at least as good in every respect and better in one) and
+        ``best_set`` (the data cannot tell it from the best for the target).
+    task, score : str
+        What the winner is chosen by.
+    aims : list of dict
+        Name, target, score, wanted and given of every other column.
+    notes : list of str
+        What was asked for and could not be answered, and why.
+    seen : bool, optional
+        Whether any operator sees the target beyond chance; None if that was not tested.
+    """
+
+    table: pd.DataFrame
+    task: str
+    score: str
+    aims: list[dict[str, Any]]
+    notes: list[str] = field(default_factory=list)
+    seen: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def aim(self, name: str) -> dict[str, Any]:
+        """Return what is known of a column."""
+        return next(aim for aim in self.aims if aim["name"] == name)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns besides the target."""
+        return [str(aim["name"]) for aim in self.aims]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the best operator for the target costs elsewhere, for a person."""
+        if not len(self.table) or not self.aims:
+            return list(self.notes)
+        best = self.table.iloc[0]
+        told = []
+        if self.seen is False:
+            told.append(f"No operator sees {self.task} beyond chance: its order is noise.")
+        parts = [self._cost(best, name) for name in self.names]
+        told.append(
+            f"The first for {self.task}, {best['name']} ({best['spi']}): {'; '.join(parts)}."
+        )
+        if self.seen is not False:
+            told += [part for name in self.names if (part := self._alternative(name))]
+        n_front = int(self.table["front"].sum())
+        told.append(
+            f"{n_front} of {len(self.table)} operators are on the front: for each of the others "
+            "there is one that is at least as good in every respect and better in one."
+        )
+        return [*told, *self.notes]
+
+    def _cost(self, row: Mapping[Any, Any] | pd.Series, name: str) -> str:
+        values = self.table[name]
+        others = int(values.notna().sum()) - 1
+        value = _words(self.aim(name), float(row[name]))
+        if others < 1 or np.isnan(row[name]):
+            return value
+        return f"{value}, more than {int((values < row[name]).sum())} of {others} others"
+
+    def _alternative(self, name: str) -> str:
+        """Name a better one for this aim among those that could be the best for the target."""
+        rivals = self.table[self.table["best_set"].astype(bool) & self.table[name].notna()]
+        first = self.table["spi"].iloc[0]
+        if len(rivals) < 2 or first not in set(rivals["spi"]):
+            return ""
+        aim = self.aim(name)
+        values = rivals[name].to_numpy(dtype=np.float64)
+        row = rivals.iloc[int(np.argmax(values if aim["wanted"] else -values))]
+        if row["spi"] == first:
+            return ""
+        what = "most" if aim["wanted"] else "least"
+        return (
+            f"Of the {len(rivals)} operators that the data cannot tell from the best, "
+            f"{row['name']} ({row['spi']}) has {what} {name}: {_words(aim, row[name])}."
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write ``card.csv`` and its JSON sidecar; :meth:`open` reads them back."""
+        names = ("task", "score", "aims", "notes", "seen")
+        facts = {name: getattr(self, name) for name in names}
+        return write_with_sidecar(path, self.table.to_csv(index=False), KIND, plain(facts))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Card:
+        """Read a card written by :meth:`save`."""
+        path = require_existing(path, "card (a CSV file)")
+        facts = read_sidecar(path, KIND)
+        if facts is None:
+            raise UnreadableFileError(f"Expected a sidecar beside {path}; keep the two together.")
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+        for name in table.columns:
+            read = _READ.get(name, _number)
+            table[name] = [read(cell) for cell in table[name]]
+        names = ("task", "score", "aims", "notes", "seen")
+        return cls(table, *(facts[name] for name in names))
+
+
+def _number(cell: str) -> float:
+    """Read a number as Python does; pandas' own may be off by the last digit."""
+    return float(cell) if cell else float("nan")
+
+
+_READ: Mapping[str, Callable[[str], Any]] = {
+    "spi": str,
+    "name": str,
+    "also": int,
+    "front": "True".__eq__,
+    "best_set": "True".__eq__,
+}
+
+
+def _words(aim: Mapping[str, Any], value: float) -> str:
+    if np.isnan(value):
+        return f"{aim['name']} is not known"
+    if aim["score"] == "share":
+        return f"{aim['name']} explains {max(value, 0.0):.1%} of its variance"
+    return f"{aim['name']} {value:.2f}"
+
+
+def make_card(
+    source: Cohort | FCSource | xr.DataArray,
+    ranking: Ranking,
+    criteria: str | Sequence[str] = (),
+    *,
+    coreset: CoreSet | None = None,
+    cohort: Cohort | None = None,
+    treat_as: TreatAs = None,
+    n_jobs: int = 1,
+) -> Card:
+    """Say what every operator of a ranking sees besides the target.
+
+    Parameters
+    ----------
+    source : Cohort, FC store or xarray.DataArray
+        What the ranking was made from.
+    ranking : Ranking
+        Of the target; the winner is chosen by it.
+    criteria : str or sequence of str
+        See :func:`find_aims`.
+    coreset : CoreSet, optional
+        The samples of the ranking; all by default.
+    cohort : Cohort, optional
+        The facts of the samples of an array.
+    treat_as : str, sequence of str or mapping, optional
+        What columns of numbers are, where they do not tell.
+    n_jobs : int
+        Threads.
+
+    Returns
+    -------
+    Card
+
+    Examples
+    --------
+    ``make_card(store, rank(store, "diagnosis"), "reliability,motion,site").sentences``
+    """
+    table = ranking.groups
+    table = table[table["score"].notna()].reset_index(drop=True)
+    operators = [str(name) for name in table["spi"]]
+    matrices, _ = as_source(source, cohort, spis=operators, n_jobs=n_jobs)
+    kind = ranking.provenance.get("question", {}).get("kind", "classes")
+    aims = find_aims(matrices.samples, Target(ranking.task, kind), criteria, treat_as)
+    asked, notes = _questions(matrices, aims, coreset)
+    inquiries = [Inquiry(question, (find_criterion(aim.score),)) for aim, question in asked]
+    found = (
+        evaluate(matrices, operators, inquiries, _measure(ranking), n_jobs=n_jobs) if asked else []
+    )
+    card = pd.DataFrame({"spi": operators, "name": table["name"], "also": table["also"].map(len)})
+    card[TARGET] = table["score"]
+    for (aim, _), evaluation in zip(asked, found, strict=True):
+        card[aim.name] = evaluation.point[aim.score]
+    wanted = [True, *(aim.wanted for aim, _ in asked)]
+    values = card[[TARGET, *(aim.name for aim, _ in asked)]].to_numpy(dtype=np.float64)
+    card["front"] = pareto_front(values, wanted)
+    card["best_set"] = table["best_set"].to_numpy(dtype=bool)
+    facts = [
+        {**asdict(aim), "target": aim.target.name, "given": list(aim.given)} for aim, _ in asked
+    ]
+    return Card(card, ranking.task, ranking.score, facts, notes, effect_seen(ranking))
+
+
+def effect_seen(ranking: Ranking) -> bool | None:
+    """Say whether any operator sees the target beyond chance; None if that is not known."""
+    p = ranking.findings.get("effect", {}).get("p")
+    return None if p is None else bool(p < ALPHA)
+
+
+def _measure(ranking: Ranking) -> Measure:
+    return Measure(**ranking.provenance.get("measure", {}))
+
+
+def _questions(
+    source: FCSource, aims: Sequence[Aim], coreset: CoreSet | None
+) -> tuple[list[tuple[Aim, Question]], list[str]]:
+    """Return the questions that can be answered, and why others cannot."""
+    asked, notes = [], []
+    for aim in aims:
+        try:
+            question = make_question(
+                source.samples,
+                aim.target,
+                _without_single(source.samples, aim.target, coreset),
+                covariates=Covariates(aim.given, {name: _kind(name) for name in aim.given}),
+                drop_missing=True,
+                n_timepoints=source.n_timepoints,
+            )
+            problem = question.degenerate
+        except InputError as error:
+            problem = str(error)
+        if problem:
+            notes.append(f"{aim.name} is not on the card: {problem}")
+        else:
+            asked.append((aim, question))
+    return asked, notes
+
+
+def _kind(name: str) -> str:
+    return "classes" if name == "site" else "number"
+
+
+def _without_single(
+    samples: pd.DataFrame, target: Target, coreset: CoreSet | None
+) -> CoreSet | None:
+    """Leave out classes of one subject (a site with one person), which cannot be compared."""
+    if target.kind != "classes":
+        return coreset
+    rows = np.arange(len(samples)) if coreset is None else np.sort(coreset.rows(samples.index))
+    chosen = samples.iloc[rows]
+    sizes = chosen.groupby(target.name)["subject"].nunique()
+    kept = chosen[target.name].isin(sizes.index[sizes > 1])
+    return coreset if kept.all() else CoreSet(list(chosen.index[kept]))
+
+
+def pareto_front(values: Floats, wanted: Sequence[bool]) -> NDArray[np.bool_]:
+    """Say which rows no other row beats: at least as good everywhere and better somewhere.
+
+    Parameters
+    ----------
+    values : array, shape (operator, criterion)
+        Unwanted shares below 0 mean chance and count as 0; a missing value is the worst.
+    wanted : sequence of bool
+        Whether more is better, by criterion.
+
+    Returns
+    -------
+    array of bool, shape (operator,)
+    """
+    good = np.where(wanted, values, -np.maximum(values, 0.0))
+    good = np.where(np.isnan(values), -np.inf, good)
+    no_worse = np.all(good[None, :, :] >= good[:, None, :], axis=2)
+    better = np.any(good[None, :, :] > good[:, None, :], axis=2)
+    return np.asarray(~np.any(no_worse & better, axis=1))
