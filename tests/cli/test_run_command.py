@@ -25,8 +25,8 @@ def test_a_run_shows_its_stages_the_best_operators_and_the_report(sclcs, cohort,
     assert shown.code == 0, shown.err
     folder = RunFolder.open(out)
     assert folder.tasks == ["diagnosis", "sex"]
-    for number in range(1, 9):
-        assert f"[{number}/8] " in shown.out
+    for number in range(1, 10):
+        assert f"[{number}/9] " in shown.out
     for task in folder.tasks:
         assert f"task {task}, on the whole cohort" in shown.out
         row = folder.confirmed(task).table.iloc[0]
@@ -40,7 +40,7 @@ def test_a_run_shows_its_stages_the_best_operators_and_the_report(sclcs, cohort,
     assert facts["stages"] == []
     assert facts["report"] == str(folder.report_file)
     assert set(facts["best"]) == {"diagnosis", "sex"}
-    assert "[8/8] Write the report: done before" in again.err
+    assert "[9/9] Write the report: done before" in again.err
 
 
 def test_options_beat_the_file(sclcs, cohort, tmp_path):

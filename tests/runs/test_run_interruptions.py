@@ -20,7 +20,8 @@ from sclcs.runs.session import run_lock
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
-STAGES = ["check", "plan", "select", "compute-core", "rank", "compute-top", "confirm", "report"]
+STAGES = ["check", "plan", "select", "compute-core", "rank", "compute-top"]
+STAGES += ["confirm", "card", "report"]
 # Guided: the choice itself computes matrices; the panel is small, so that it takes a moment.
 GUIDED = {
     "method": "guided",

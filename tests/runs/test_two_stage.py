@@ -29,7 +29,8 @@ from sclcs.spi.status import OperatorOutcome, Status
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
-STAGES = ["check", "plan", "select", "compute-core", "rank", "compute-top", "confirm", "report"]
+STAGES = ["check", "plan", "select", "compute-core", "rank", "compute-top"]
+STAGES += ["confirm", "card", "report"]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_the_folder_can_be_read(finished, cohort):
     )
     assert len(folder.whole_matrices) == 36
     assert folder.trained_encoder() is None
-    assert "[8/8] Write the report" in folder.log_file.read_text()
+    assert "[9/9] Write the report" in folder.log_file.read_text()
     costs = folder.confirmation()["costs"]
     assert costs["everything"] == pytest.approx(2 * costs["core"])
     assert costs["two_stage"] == pytest.approx(
@@ -101,22 +102,25 @@ def test_the_folder_can_be_read(finished, cohort):
         ({}, []),
         ({"title": "Mine"}, ["report"]),
         ({"description": "Words"}, ["report"]),
-        ({"bootstrap": 10}, ["rank", "confirm", "report"]),
-        ({"confidence": 0.9}, ["rank", "confirm", "report"]),
-        ({"score": "difference"}, ["rank", "confirm", "report"]),
-        ({"top_k": 2}, ["plan", "compute-top", "confirm", "report"]),
+        ({"bootstrap": 10}, ["rank", "confirm", "card", "report"]),
+        ({"confidence": 0.9}, ["rank", "confirm", "card", "report"]),
+        ({"score": "difference"}, ["rank", "confirm", "card", "report"]),
+        ({"top_k": 2}, ["plan", "compute-top", "confirm", "card", "report"]),
         ({"jobs": 2}, ["plan", "report"]),
         ({"ratio": 0.4}, ["plan", "select", "compute-core", "rank", "confirm", "report"]),
-        ({"method": "random"}, ["plan", "select", "compute-core", "rank", "confirm", "report"]),
+        (
+            {"method": "random"},
+            ["plan", "select", "compute-core", "rank", "confirm", "report"],
+        ),
         # No seed changes these operators: what is there of the whole cohort stays good.
-        ({"seed": 1}, ["select", "compute-core", "rank", "confirm", "report"]),
+        ({"seed": 1}, ["select", "compute-core", "rank", "confirm", "card", "report"]),
         (
             {"spis": OPERATORS[:2]},
-            ["plan", "compute-core", "rank", "compute-top", "confirm", "report"],
+            ["plan", "compute-core", "rank", "compute-top", "confirm", "card", "report"],
         ),
-        ({"tasks": ["subject", "diagnosis"]}, ["check", "rank", "confirm", "report"]),
-        ({"tasks": ["diagnosis"]}, ["check", "rank", "confirm", "report"]),
-        ({"full_benchmark": True}, ["full-benchmark", "confirm", "report"]),
+        ({"tasks": ["subject", "diagnosis"]}, ["check", "rank", "confirm", "card", "report"]),
+        ({"tasks": ["diagnosis"]}, ["check", "rank", "confirm", "card", "report"]),
+        ({"full_benchmark": True}, ["full-benchmark", "confirm", "card", "report"]),
         ({"export": ["npz"]}, ["export", "report"]),
     ],
     ids=str,
@@ -472,9 +476,9 @@ def upgrade_operator(patch):
     ("upgrade", "redone"),
     [
         (upgrade_selector, ["select"]),
-        (upgrade_score, ["rank", "confirm", "report"]),  # rankings say which version
-        (upgrade_ranking, ["rank", "confirm"]),
-        (upgrade_operator, ["compute-core", "rank", "compute-top", "confirm", "report"]),
+        (upgrade_score, ["rank", "confirm", "card", "report"]),  # rankings say which version
+        (upgrade_ranking, ["rank", "confirm", "card"]),
+        (upgrade_operator, ["compute-core", "rank", "compute-top", "confirm", "card", "report"]),
     ],
 )
 def test_after_an_upgrade_that_changes_numbers_old_ones_are_not_kept(

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from sclcs.benchmark import find_aims, find_criterion, make_card
 from sclcs.core.identity import Identity, file_digest
 from sclcs.runs.order import RunOrder
-from sclcs.runs.rank import rank_with, ranking_files
+from sclcs.runs.rank import all_winners, rank_with, ranking_files
 from sclcs.runs.stages import Stage
-from sclcs.spi.fc_status import matrices_identity
 
 __all__ = ["card_stage"]
 
 #: Raised when the same matrices would give another card.
 CARD_VERSION = 1
+
+
+def card_operators(order: RunOrder) -> list[str]:
+    """Return the operators that a run has on the whole cohort: no core-set stands for them."""
+    if order.config.full_benchmark:
+        return list(order.operators)
+    guiding = order.panel if order.computes_panel else []
+    return list(dict.fromkeys([*all_winners(order), *guiding]))
 
 
 def card_stage(order: RunOrder) -> Stage:
@@ -23,17 +31,19 @@ def card_stage(order: RunOrder) -> Stage:
     files = [folder.card_file(task) for task in config.tasks]
 
     def identity() -> Identity:
+        answers = [folder.confirmed_file(task) for task in config.tasks]
+        if config.full_benchmark:
+            answers += [folder.truth_file(task) for task in config.tasks]
         aims = {
             task: find_aims(
                 order.given.samples, order.target(task), config.criteria, config.treat_as
             )
             for task in config.tasks
         }
-        store = folder.whole_matrices
         return order.ranking_identity(
-            matrices_identity(store, store.complete_operators),
+            order.matrices_identity(card_operators(order), None),
             aims={task: [asdict(aim) for aim in found] for task, found in aims.items()},
-            confirmed=[file_digest(folder.confirmed_file(task)) for task in config.tasks],
+            answers=[file_digest(file) for file in answers],
             card=CARD_VERSION,
             scores={
                 aim.score: find_criterion(aim.score).version
@@ -43,14 +53,12 @@ def card_stage(order: RunOrder) -> Stage:
         )
 
     def work() -> None:
-        store = folder.whole_matrices
+        store, operators = folder.whole_matrices, card_operators(order)
         for task, file in zip(config.tasks, files, strict=True):
-            ranking = rank_with(
-                order, store, store.complete_operators, task, bootstrap=0, permutations=0
-            )
+            ranking = rank_with(order, store, operators, task, bootstrap=0, permutations=0)
             answer = folder.truth(task) or folder.confirmed(task)
             ranking.table["best_set"] = ranking.table["spi"].isin(set(answer.best_set["spi"]))
-            ranking.findings.update(answer.findings)
+            ranking.findings["effect"] = _effect(order, task)
             card = make_card(
                 store, ranking, config.criteria, treat_as=config.treat_as, n_jobs=order.processes
             )
@@ -59,3 +67,11 @@ def card_stage(order: RunOrder) -> Stage:
     return Stage(
         "card", "Judge them by more than the target", identity, work, lambda: ranking_files(files)
     )
+
+
+def _effect(order: RunOrder, task: str) -> dict[str, Any]:
+    """Return the test of the effect, by operators that no score chose; empty if there is none."""
+    truth = order.folder.truth(task)
+    if truth is not None:
+        return dict(truth.findings.get("effect") or {})
+    return dict(order.folder.confirmation()["tasks"][task].get("effect") or {})

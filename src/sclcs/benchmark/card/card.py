@@ -231,7 +231,7 @@ def make_card(
 
 def effect_seen(ranking: Ranking) -> bool | None:
     """Say whether any operator sees the target beyond chance; None if that is not known."""
-    p = ranking.findings.get("effect", {}).get("p")
+    p = (ranking.findings.get("effect") or {}).get("p")
     return None if p is None else bool(p < ALPHA)
 
 
