@@ -30,11 +30,13 @@ def run(
     score: str | None = None,
     covariates: str | Sequence[str] | None = None,
     within: str | None = None,
-    treat_as: Literal["number", "classes"] | None = None,
+    harmonise: str | None = None,
+    treat_as: str | Sequence[str] | Mapping[str, str] | None = None,
     drop_missing: bool | None = None,
     folds: int | None = None,
     repeats: int | None = None,
     leave_out: str | None = None,
+    criteria: str | Sequence[str] | None = None,
     permutations: int | None = None,
     bootstrap: int | None = None,
     confidence: float | None = None,
@@ -82,14 +84,19 @@ def run(
         Columns whose influence is taken out, for example site, mean_fd, age, sex.
     within : str, optional
         Compare inside the groups of this column only.
-    treat_as : {"number", "classes"}, optional
-        What columns of numbers are, where they do not tell.
+    harmonise : str, optional
+        ComBat: bring features of the groups of this column (site) to one location and scale.
+    treat_as : str, sequence of str or mapping, optional
+        What columns of numbers are, where they do not tell: number, classes or age=number.
     drop_missing : bool, default False
         Leave subjects out whose covariates are unknown.
     folds, repeats : int, default 10
         Score predict: parts into which subjects are divided, and how many divisions.
     leave_out : str, optional
         Score predict: the groups of this column are the parts, for example site.
+    criteria : str or sequence of str, optional
+        The card, what else operators are judged by: reliability, motion, site, columns
+        (sex=unwanted), none; by default what the cohort has.
     permutations : int, default 1000
         Of the target, for p; 0 for none.
     bootstrap : int, default 1000

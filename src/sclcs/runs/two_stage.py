@@ -2,8 +2,8 @@
 
 1 check the cohort, 2 predict the costs, 3 choose the core-set, 4 compute every operator on it,
 5 rank them with intervals, 6 compute the best ones on the whole cohort, 7 confirm their order
-there, 8 judge them by more than the target, 9 report. Every stage leaves files in the folder of the run and is done once; the same
-call goes on where an earlier one stopped.
+there, 8 judge them by more than the target, 9 report. Every stage leaves files in the folder of
+the run and is done once; the same call goes on where an earlier one stopped.
 """
 
 from __future__ import annotations
