@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sclcs.core.errors import UnreadableFileError
+from sclcs.encoder import TrainedEncoder, trained_encoder
 from sclcs.encoder import cache as cache_module
-from sclcs.encoder import trained_encoder
 from sclcs.encoder.cache import cache_folder
 
 
@@ -87,9 +87,18 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
     assert [path.is_dir() for path in (tmp_path / "encoder").iterdir()] == [True]
 
 
-def test_a_damaged_entry_is_named(trainable, quick, tmp_path):
-    trained_encoder(trainable, cache=tmp_path, **quick)
+@pytest.mark.parametrize("harm", ["gone", "edited"])
+def test_a_damaged_entry_is_named_and_made_again(harm, trainable, quick, tmp_path, caplog):
+    first = trained_encoder(trainable, cache=tmp_path, **quick)
     (entry,) = (tmp_path / "encoder").iterdir()
-    (entry / "scores.csv").unlink()
+    scores = entry / "scores.csv"
+    if harm == "gone":
+        scores.unlink()
+    else:
+        scores.write_text(scores.read_text().replace("1", "2"))
     with pytest.raises(UnreadableFileError, match=entry.name):
-        trained_encoder(trainable, cache=tmp_path, **quick)
+        TrainedEncoder.open(entry)
+    again = trained_encoder(trainable, cache=tmp_path, **quick)
+    np.testing.assert_array_equal(again.scores, first.scores)
+    assert "Training again" in caplog.text
+    np.testing.assert_array_equal(TrainedEncoder.open(entry).scores, first.scores)

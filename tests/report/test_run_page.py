@@ -11,6 +11,7 @@ import pytest
 from run_example import IMAGE, OPERATORS, REGION, SITE, TITLE, make_run
 
 from sclcs.benchmark.verdict import entry_name
+from sclcs.core.seal import signed
 from sclcs.encoder import EncoderSettings, TrainedEncoder
 from sclcs.report.html import run_report
 from sclcs.report.html.formats import number
@@ -158,9 +159,9 @@ def test_a_run_in_progress_says_what_is_missing(tmp_path):
 
 
 def test_a_stage_that_stopped_says_why(copied_run):
-    state = copied_run.state()
+    state = json.loads(copied_run.state_file.read_text())
     state["stages"]["rank"]["problem"] = "The disk is full <b>"
-    copied_run.state_file.write_text(json.dumps(state))
+    copied_run.state_file.write_text(json.dumps(signed(state)))
     assert (
         "Stage rank stopped: The disk is full <b>"
         in Page(run_report(copied_run).get_standalone()).text

@@ -7,6 +7,7 @@ import pytest
 
 from sclcs.core.errors import InputError, UnknownNameError, WriteError
 from sclcs.core.identity import Identity
+from sclcs.core.seal import signed
 from sclcs.run_folder import RunState
 from sclcs.runs.stages import Stage, StoppedInStageError, run_stages
 
@@ -213,7 +214,7 @@ def test_a_state_that_names_files_elsewhere_removes_nothing(chain):
     treasure.write_text("keep me")
     state = json.loads(chain.read("state.json"))
     state["stages"]["gone"] = {"outputs": {"../treasure": "0"}, "status": "done", "key": ""}
-    (chain.home / "state.json").write_text(json.dumps(state))
+    (chain.home / "state.json").write_text(json.dumps(signed(state)))
     with pytest.raises(ValueError, match="outside"):
         chain.run()
     assert treasure.exists()

@@ -204,7 +204,7 @@ def test_an_edited_table_of_samples_is_noticed(copied, cohort, tmp_path):
     assert start(mine, copied) == ["report"]  # the same content at another place
     table = mine / "samples.csv"
     table.write_text(table.read_text().replace("HC", "XX"))
-    with pytest.raises(InputError, match="fingerprint differs from the content"):
+    with pytest.raises(InputError, match=r"samples\.csv gone or not as it was written"):
         start(mine, copied)
 
 
@@ -517,6 +517,7 @@ def test_what_a_run_reads_is_read_once(cohort, tmp_path, monkeypatch):
 def as_first_version(folder):
     """Turn a finished run into what the first version left: other keys, a store per stage."""
     state = json.loads(folder.state_file.read_text())
+    del state["digest"], state["config"]
     del state["format"]
     stages = state["stages"]
     for record in stages.values():

@@ -18,6 +18,7 @@ from sclcs.core.errors import (
 )
 from sclcs.spi import compute, compute_block, versions
 from sclcs.spi.fc_layout import block_size_for
+from sclcs.spi.fc_mending import mend_store
 from sclcs.spi.fc_records import OperatorEntry, read_record, write_record
 from sclcs.spi.fc_status import files_digest, matrices_identity
 from sclcs.spi.fc_store import FCStore
@@ -301,6 +302,7 @@ def test_another_seed_takes_out_the_random_operators_only(store, cohort):
 def as_first_version(store):
     """Turn a store into what the first version wrote: one seed for all, no index of operators."""
     (store.path / "operators.json").unlink()
+    (store.path / "seal.json").unlink()
     group = zarr.open_group(str(store.path), mode="a")
     group.attrs.update({"format_version": 1, "seed": SEED})
     for name in zarr.open_group(str(store.path / "matrices"), mode="r").array_keys():
@@ -335,13 +337,16 @@ def test_a_store_of_the_first_version_is_read_and_continued(store, cohort):
 
 
 @pytest.mark.parametrize("harm", ["gone", "damaged", "of something else"])
-def test_the_index_is_a_help_not_a_need(store, harm):
+def test_a_damaged_index_is_refused_and_made_again(store, cohort, harm):
     index = store.path / "operators.json"
     before = store.layout.stamps()
     if harm == "gone":
         index.unlink()
     else:
         index.write_text("{" if harm == "damaged" else "[]")
+    with pytest.raises(DamagedStoreError, match=r"operators\.json.*run the same `sclcs compute`"):
+        FCStore.open(store.path)
+    assert mend_store(store.path, cohort, cohort.fingerprint).layout.stamps() == before
     assert FCStore.open(store.path).layout.stamps() == before
     assert store.missing(check=True) == []
 
@@ -389,8 +394,8 @@ def test_digests_follow_the_content(store, cohort):
     assert files_digest(store, ["pec"]) == files
     assert matrices_identity(store, ["pec", "pec_orth"]).digest() != identity.digest()
     chunk = store.layout.chunk_file("pec", 1)
-    os.utime(chunk, ns=(1, 1))  # touched: perhaps another content
-    assert files_digest(store, ["pec"]) != files
+    os.utime(chunk, ns=(1, 1))  # only what is in it counts
+    assert files_digest(store, ["pec"]) == files
     assert matrices_identity(store, ["pec"]).digest() == identity.digest()
     chunk.unlink()
     assert files_digest(store, ["pec"]) is None

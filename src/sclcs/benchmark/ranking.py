@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import pandas as pd
 
+from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import require_existing
+from sclcs.core.gate import read_text_input
 from sclcs.core.notebook import card
 from sclcs.core.provenance import read_sidecar, sidecar_path, write_with_sidecar
 
@@ -206,7 +209,7 @@ class Ranking:
         """
         return write_with_sidecar(
             path,
-            self.table.to_csv(index=False),
+            _guarded(self.table).to_csv(index=False),
             KIND,
             {
                 "task": self.task,
@@ -230,20 +233,29 @@ class Ranking:
         try:
             names = ("task", "score", "coreset", "provenance", "findings")
             return cls(_read_table(path), *(facts[name] for name in names))
-        except (ValueError, KeyError, InputError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise UnreadableFileError(
                 f"Expected a ranking at {path}, but it cannot be read ({error}); make it again."
             ) from error
 
 
+def _guarded(table: pd.DataFrame) -> pd.DataFrame:
+    """Mark texts that a spreadsheet would take for formulas: names of classes are the user's."""
+    texts = {name: [guard_cell(cell) for cell in table[name]] for name in _TEXT}
+    return table.assign(**texts)
+
+
 def _read_table(path: Path) -> pd.DataFrame:
     """Read the CSV; pandas' own numbers may be off by the last digit, Python's are not."""
-    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    text = io.StringIO(read_text_input(path, "a ranking"))
+    table = pd.read_csv(text, dtype=str, keep_default_na=False)
     for name in table.columns:
         if name == "n_samples":
             table[name] = [int(cell) for cell in table[name]]
         elif name == "best_set":
             table[name] = [{"True": True, "False": False}[cell] for cell in table[name]]
-        elif name not in _TEXT:
+        elif name in _TEXT:
+            table[name] = [unguard_cell(cell) for cell in table[name]]
+        else:
             table[name] = [float(cell) if cell else float("nan") for cell in table[name]]
     return table

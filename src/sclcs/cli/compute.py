@@ -73,8 +73,11 @@ def compute(
 def _sample_ids(coreset: Path | None) -> list[str] | None:
     if coreset is None:
         return None
+    from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.table_files import read_table_file
 
+    if coreset.suffix == ".csv":
+        return list(CoreSet.open(coreset).sample_ids)
     columns = read_table_file(coreset)
     if "sample_id" not in columns:
         raise InputError(

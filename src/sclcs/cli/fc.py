@@ -30,18 +30,22 @@ def status(
     Example: `sclcs fc status fc --check`
     """
     from sclcs.cli.fc_tables import print_status, summarise_store
+    from sclcs.spi.fc_index import damaged_records
     from sclcs.spi.fc_store import RESUME, FCStore
 
     opened = FCStore.open(store)
     found = opened.verify() if check else []
     damaged = [{"spi": name, "block": task.block} for task in found for name in task.operators]
+    records = damaged_records(opened.layout) if check else []
     if json:
-        print_json(summarise_store(opened) | ({"damaged": damaged} if check else {}))
+        lost = {"damaged": damaged, "damaged_records": records} if check else {}
+        print_json(summarise_store(opened) | lost)
     else:
         print_status(opened)
         if check:
-            typer.echo(f"{len(damaged)} damaged chunks" + (f"; {RESUME}." if damaged else "."))
-    if damaged:
+            count = f"{len(damaged)} damaged chunks, {len(records)} damaged records"
+            typer.echo(count + (f"; {RESUME}." if damaged or records else "."))
+    if damaged or records:
         raise typer.Exit(2)
 
 

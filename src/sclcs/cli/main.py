@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -22,8 +21,9 @@ from sclcs.cli import (
     run,
     select,
     spis,
+    verify,
 )
-from sclcs.core.errors import SclcsError
+from sclcs.cli.failures import run_command
 from sclcs.core.logging import show_log
 from sclcs.core.progress import show_progress
 
@@ -50,10 +50,9 @@ app.add_typer(encoder.app, name="encoder")
 app.command("select")(select.select)
 app.command("run")(run.run)
 app.command("report")(report.report)
+app.command("verify")(verify.verify)
 app.command("demo")(demo.demo)
 app.command("experiment")(experiment.experiment)
-
-INTERRUPTED = 130
 
 
 def _print_version(wanted: bool) -> None:
@@ -76,16 +75,10 @@ def _settings(
 
 
 def main() -> None:
-    """Run the command; a user's mistake is one sentence on stderr and exit code 2."""
-    try:
-        with show_progress():
-            app(prog_name="sclcs")
-    except SclcsError as error:
-        typer.echo(f"Error: {error}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted; nothing half-written was left behind.", err=True)
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away (| head); not an error
-        sys.exit(0)
+    """Run the command; whatever happens is one sentence and an exit code, see ``failures``."""
+    run_command(_shown)
+
+
+def _shown() -> None:
+    with show_progress():
+        app(prog_name="sclcs")

@@ -16,7 +16,7 @@ from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 from sclcs.core.errors import DamagedStoreError, UnreadableFileError, name_first
 from sclcs.core.progress import track
 
-__all__ = ["check_cohort", "check_scans"]
+__all__ = ["check_cohort", "check_content", "check_scans"]
 
 
 def check_cohort(cohort: Cohort) -> list[Problem]:
@@ -33,7 +33,7 @@ def check_cohort(cohort: Cohort) -> list[Problem]:
         Damaged data, constant regions, subjects with one sample, classes with one
         subject, missing values. Empty if all is well.
     """
-    return [*_check_content(cohort), *_check_subjects(cohort), *_check_labels(cohort.samples)]
+    return [*check_content(cohort), *_check_subjects(cohort), *_check_labels(cohort.samples)]
 
 
 def check_scans(scans: Scans, windowing: Windowing = WHOLE_SCAN) -> list[Problem]:
@@ -63,7 +63,8 @@ def check_scans(scans: Scans, windowing: Windowing = WHOLE_SCAN) -> list[Problem
     return [*problems, *_check_labels(scans.table)]
 
 
-def _check_content(cohort: Cohort) -> list[Problem]:
+def check_content(cohort: Cohort) -> list[Problem]:
+    """Read all signals and compare them with the fingerprint; look for constant regions."""
     try:
         content = fingerprint(cohort.signals, cohort.samples, cohort.regions, cohort.tr)
         if content != cohort.fingerprint:

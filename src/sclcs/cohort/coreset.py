@@ -14,8 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
+from sclcs.core.gate import read_text_input
 from sclcs.core.notebook import card
 from sclcs.core.provenance import read_sidecar, versions, write_with_sidecar
 
@@ -186,6 +188,9 @@ class CoreSet:
         path = require_existing(path, "core-set (a CSV file)")
         facts = read_sidecar(path, KIND) or {}
         columns = _from_csv(path)
+        if facts:  # written by us: texts like formulas are marked
+            texts = ("sample_id", "subject")
+            columns |= {n: [unguard_cell(c) for c in columns[n]] for n in texts if n in columns}
         return cls(
             columns["sample_id"],
             method=str(facts.get("method", "given")),
@@ -241,19 +246,20 @@ def _to_csv(table: pd.DataFrame) -> str:
     writer.writerow(COLUMNS)
     for name, subject, score, weight in table.itertuples(index=False):
         value = "" if np.isnan(score) else repr(float(score))
-        writer.writerow([name, "" if subject is None else subject, value, repr(float(weight))])
+        person = "" if subject is None else guard_cell(subject)
+        writer.writerow([guard_cell(name), person, value, repr(float(weight))])
     return out.getvalue()
 
 
 def _from_csv(path: Path) -> dict[str, list[str]]:
     try:
-        rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+        rows = list(csv.reader(io.StringIO(read_text_input(path, "a core-set"), newline="")))
         header = rows[0] if rows else []
         columns = {
             name.strip(): [row[place] for row in rows[1:] if row]
             for place, name in enumerate(header)
         }
-    except (UnicodeDecodeError, csv.Error, IndexError) as error:
+    except (csv.Error, IndexError) as error:
         raise UnreadableFileError(
             f"Expected a core-set (CSV with the columns {', '.join(COLUMNS)}) at {path}, but it "
             f"cannot be read as CSV ({error})."

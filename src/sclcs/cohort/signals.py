@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sclcs.core.errors import DamagedStoreError
-from sclcs.store import read_array
+from sclcs.store import check_chunks, read_array
 
 __all__ = ["LazySignals", "SignalArray", "iterate_rows"]
 
@@ -99,6 +99,7 @@ class LazySignals:
         wanted, place = np.unique(rows, return_inverse=True)
         contiguous = wanted[-1] - wanted[0] + 1 == len(wanted)
         selection = slice(int(wanted[0]), int(wanted[-1]) + 1) if contiguous else wanted
+        check_chunks(self._stored, wanted)
         block: Floats = read_array(self._stored, (selection, slice(None), slice(None)))
         if self._lacks_values(block, wanted):
             raise DamagedStoreError(

@@ -5,6 +5,7 @@
     cohort.zarr/
         zarr.json         kind, format, regions, TR, fingerprint, provenance
         samples.csv       one row of facts per sample
+        seal.json         digests of these two and of the arrays' metadata, checksums of the chunks
         signals/          float32 (sample, region, time), about 1 MiB per chunk, CRC-32C
         truth/            only for simulated cohorts: the effects they were made from
 """
@@ -27,17 +28,27 @@ from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
 from sclcs.cohort.signals import LazySignals, iterate_rows
 from sclcs.cohort.simulation.truth import GroundTruth, read_truth, write_truth
 from sclcs.cohort.table import clean_table, column_kinds, table_from_csv, table_to_csv
-from sclcs.core.errors import DamagedStoreError, UnreadableFileError
-from sclcs.core.files import atomic_directory
-from sclcs.store import create_array, create_group, open_group, rows_per_chunk
+from sclcs.core.errors import DamagedStoreError
+from sclcs.core.files import atomic_directory, write_text
+from sclcs.core.seal import check_seal, write_seal
+from sclcs.store import (
+    CHUNKS,
+    chunk_checksums,
+    create_array,
+    create_group,
+    open_group,
+    require_format,
+    rows_per_chunk,
+)
 
-__all__ = ["CohortWriter", "open_cohort", "save_cohort"]
+__all__ = ["CohortWriter", "open_cohort", "save_cohort", "seal_cohort"]
 
 KIND = "cohort"
-FORMAT_VERSION = 2
-#: Readable by the first releases too: all samples have one length.
-EQUAL_LENGTHS_VERSION = 1
+# 1: no seal, texts in samples.csv not marked; 2: the same with samples of unequal lengths
+FORMAT_VERSION = 3
+REPAIR = "Make it again from its source, or take it from a backup."
 SAMPLES_FILE = "samples.csv"
+SIGNALS = "signals"
 
 
 class CohortWriter:
@@ -57,7 +68,7 @@ class CohortWriter:
         self._rows = rows_per_chunk(n_regions * n_timepoints * 4)
         self._array = create_array(
             self._group,
-            "signals",
+            SIGNALS,
             (0, n_regions, n_timepoints),
             np.float32,
             chunks=(self._rows, n_regions, n_timepoints),
@@ -86,16 +97,13 @@ class CohortWriter:
         """Write the rest and the facts."""
         self._write(self._n_waiting)
         table = clean_table(samples)
-        with (self._folder / SAMPLES_FILE).open("w", encoding="utf-8", newline="") as file:
-            file.write(table_to_csv(table))
+        write_text(self._folder / SAMPLES_FILE, table_to_csv(table, guarded=True), durable=False)
         if truth is not None:
             write_truth(self._group, truth)
         self._group.attrs.update(
             {
                 "sclcs_kind": KIND,
-                "format_version": FORMAT_VERSION
-                if LENGTH_COLUMN in table
-                else EQUAL_LENGTHS_VERSION,
+                "format_version": FORMAT_VERSION,
                 "sclcs_version": sclcs.__version__,
                 "fingerprint": self._hash.finish(table, regions, tr),
                 "columns": column_kinds(table),
@@ -104,6 +112,7 @@ class CohortWriter:
                 "provenance": dict(provenance),
             }
         )
+        seal_cohort(self._folder)
 
     def _write(self, count: int) -> None:
         if not count:
@@ -130,15 +139,12 @@ def open_cohort(path: str | os.PathLike[str]) -> Cohort:
     """Open a stored cohort without reading its signals; see :meth:`Cohort.open`."""
     group = open_group(path, KIND)
     attrs = dict(group.attrs)
-    if attrs["format_version"] > FORMAT_VERSION:  # type: ignore[operator]
-        raise UnreadableFileError(
-            f"{path} was written by sclcs {attrs['sclcs_version']} in a newer format; "
-            "update sclcs to read it."
-        )
+    signs = require_format(path, attrs, FORMAT_VERSION) >= FORMAT_VERSION
+    check_seal(Path(path).absolute(), KIND, REPAIR, required=signs)
     try:
         text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
-        samples = table_from_csv(text, attrs["columns"])  # type: ignore[arg-type]
-        stored = group["signals"]
+        samples = table_from_csv(text, attrs["columns"], guarded=signs)  # type: ignore[arg-type]
+        stored = group[SIGNALS]
         lengths = None
         if LENGTH_COLUMN in samples:
             lengths = sample_lengths(samples, int(stored.shape[2]))  # type: ignore[union-attr]
@@ -150,10 +156,16 @@ def open_cohort(path: str | os.PathLike[str]) -> Cohort:
             provenance=attrs["provenance"],  # type: ignore[arg-type]
             truth=read_truth(group),
         )
-    except (OSError, KeyError, ValueError) as error:
+        cohort.fingerprint = str(attrs["fingerprint"])  # fills the cached property
+    # Metadata of the first format is not signed: damage there can be of any kind.
+    except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
         raise DamagedStoreError(
-            f"The cohort at {path} is incomplete or damaged ({error}); "
-            "make it again from its source."
+            f"The cohort at {path} is incomplete or damaged ({error}). {REPAIR}"
         ) from error
-    cohort.fingerprint = str(attrs["fingerprint"])  # fills the cached property
     return cohort
+
+
+def seal_cohort(folder: Path) -> None:
+    """Sign the small files of a cohort and name the checksums of its chunks."""
+    small = [SAMPLES_FILE, *(path.relative_to(folder) for path in folder.rglob("zarr.json"))]
+    write_seal(folder, map(str, small), {CHUNKS: chunk_checksums(folder / SIGNALS)})

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
 __all__ = [
@@ -75,9 +76,20 @@ def _check_ids(table: pd.DataFrame) -> None:
             f"Sample ids must be unique, but these are repeated: {name_first(repeated)}; "
             "give every sample its own id."
         )
+    strange = [name.encode("utf-8", "replace").decode() for name in table.index if _no_text(name)]
+    if strange:
+        raise InputError(
+            f"Sample ids must be text that a file can hold, but these are not: "
+            f"{name_first(strange)}; give other ids."
+        )
     nameless = table.index[table["subject"].isna()]
     if len(nameless):
         raise InputError(f"Every sample needs a subject; missing for {name_first(nameless)}.")
+
+
+def _no_text(name: str) -> bool:
+    """Say whether a text holds half a character (a lone surrogate), which no file can keep."""
+    return any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _as_strings(column: pd.Series) -> np.ndarray:
@@ -103,36 +115,54 @@ def column_kinds(table: pd.DataFrame) -> dict[str, str]:
     return {str(name): names.get(table[name].dtype.kind, "string") for name in table.columns}
 
 
-def table_to_csv(table: pd.DataFrame) -> str:
-    """Write the table as CSV text that :func:`table_from_csv` reads back exactly."""
+def table_to_csv(table: pd.DataFrame, *, guarded: bool = False) -> str:
+    """Write the table as CSV text that :func:`table_from_csv` reads back exactly.
+
+    Parameters
+    ----------
+    table : DataFrame
+    guarded : bool
+        Whether texts that a spreadsheet would take for a formula are marked, see
+        :func:`~sclcs.core.cells.guard_cell`: in every file that a person may open.
+
+    Returns
+    -------
+    str
+    """
+    guard = guard_cell if guarded else str
     out = io.StringIO()
     # RFC 4180 line ends; with them the writer also quotes a bare carriage return in a cell.
     writer = csv.writer(out, lineterminator="\r\n", quoting=csv.QUOTE_MINIMAL)
-    writer.writerow(["sample_id", *table.columns])
-    columns = [_cells(table[name]) for name in table.columns]
-    writer.writerows(zip(table.index, *columns, strict=True))
+    writer.writerow(["sample_id", *map(guard, table.columns)])
+    columns = [_cells(table[name], guard) for name in table.columns]
+    writer.writerows(zip(map(guard, table.index), *columns, strict=True))
     return out.getvalue()
 
 
-def _cells(column: pd.Series) -> list[str]:
+def _cells(column: pd.Series, guard: Callable[[str], str]) -> list[str]:
     if column.dtype.kind == "f":
         return ["" if np.isnan(value) else repr(float(value)) for value in column]
-    return ["" if value is None else str(value) for value in column.tolist()]
+    if column.dtype.kind in "ib":
+        return [str(value) for value in column.tolist()]
+    return ["" if value is None else guard(str(value)) for value in column.tolist()]
 
 
-def table_from_csv(text: str, kinds: Mapping[str, str]) -> pd.DataFrame:
+def table_from_csv(text: str, kinds: Mapping[str, str], *, guarded: bool = False) -> pd.DataFrame:
     """Read a table written by :func:`table_to_csv`."""
+    plain = unguard_cell if guarded else str
     rows = list(csv.reader(io.StringIO(text, newline="")))
-    header, body = rows[0], rows[1:]
+    if not rows:
+        raise InputError("Expected a table of samples with a header, found an empty file.")
+    header, body = [plain(name) for name in rows[0]], rows[1:]
     cells = list(zip(*body, strict=True)) if body else [()] * len(header)
     parsed = {
-        name: _parse(column, kinds[name])
+        name: _parse(column, kinds[name], plain)
         for name, column in zip(header[1:], cells[1:], strict=True)
     }
-    return _frame(list(cells[0]), parsed)
+    return _frame([plain(name) for name in cells[0]], parsed)
 
 
-def _parse(cells: tuple[str, ...], kind: str) -> np.ndarray:
+def _parse(cells: tuple[str, ...], kind: str, plain: Callable[[str], str]) -> np.ndarray:
     if kind == "int64":
         return np.array([int(cell) for cell in cells], dtype=np.int64)
     if kind == "float64":
@@ -140,7 +170,7 @@ def _parse(cells: tuple[str, ...], kind: str) -> np.ndarray:
     if kind == "bool":
         return np.array([cell == "True" for cell in cells], dtype=np.bool_)
     values = np.empty(len(cells), dtype=object)
-    values[:] = [cell or None for cell in cells]
+    values[:] = [plain(cell) or None for cell in cells]
     return values
 
 

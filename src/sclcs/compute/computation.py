@@ -12,6 +12,7 @@ from typing import Protocol
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, OutputExistsError, name_first
 from sclcs.core.identity import Identity
+from sclcs.spi.fc_mending import mend_store
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import create_store
 from sclcs.spi.sets import resolve
@@ -99,7 +100,7 @@ def _open(path: Path, chosen: Cohort, whole: Cohort, block_size: int | None) -> 
         # Another process of the same work may be quicker; the caller checks what it made.
         with suppress(OutputExistsError):
             return create_store(path, chosen, whole.fingerprint, block_size=block_size)
-    return FCStore.open(path)
+    return mend_store(path, chosen, whole.fingerprint)
 
 
 def _choose(cohort: Cohort, coreset: Coreset | None) -> Cohort:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import sclcs
 from sclcs.cohort.table import table_to_csv
 from sclcs.compute.export_names import measure_label, sample_names
+from sclcs.core.cells import guard_cell
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 from sclcs.core.files import atomic_directory, write_json, write_text
 from sclcs.core.progress import Ticker, progress
@@ -132,9 +133,11 @@ def _write_relmat(store: FCStore, operators: list[str], folder: Path, ticker: Ti
         (folder / name.folder).mkdir(parents=True, exist_ok=True)
     _describe(store, operators, folder)
     facts = store.samples.reset_index()
+    texts = [name for name in facts.columns if facts[name].dtype == object]
+    facts[texts] = facts[texts].map(lambda cell: guard_cell(cell) if cell is not None else None)
     facts.insert(1, "file", [f"{name.folder}/{name.stem}_meas-*_relmat.tsv" for name in names])
     write_text(folder / "samples.tsv", facts.to_csv(sep="\t", index=False, na_rep=MISSING))
-    header = _line(store.regions)
+    header = _line([guard_cell(name) for name in store.regions])
     for operator in operators:
         label = measure_label(operator)
         for block in range(store.layout.n_blocks):
@@ -200,7 +203,7 @@ def _sidecar(operator: str, facts: Mapping[Any, Any], store: FCStore) -> dict[st
 
 
 def _write_npz(store: FCStore, operators: list[str], folder: Path, ticker: Ticker) -> int:
-    write_text(folder / "samples.csv", table_to_csv(store.samples))
+    write_text(folder / "samples.csv", table_to_csv(store.samples, guarded=True))
     for operator in operators:
         np.savez_compressed(
             folder / f"{operator}.npz",

@@ -20,6 +20,7 @@ from sclcs.compute.pieces import PieceOrder, PieceReport, do_piece
 from sclcs.compute.shares import Work
 from sclcs.compute.store_lock import Share, StoreLock
 from sclcs.core.errors import InputError, StoreInUseError
+from sclcs.core.files import settle
 from sclcs.core.progress import progress, track
 from sclcs.spi.engine import DEFAULT_MEMORY
 from sclcs.spi.fc_records import Piece
@@ -171,6 +172,7 @@ def fill_store(
         reports = _compute_missing(
             computation, _pieces(computation, share), executor, _known(computation, known)
         )
+        settle(store.layout.files([report.piece for report in reports]))
         if share is None:
             remove_leftovers(store.layout)
     finally:

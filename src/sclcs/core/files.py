@@ -1,26 +1,34 @@
-"""Files that a crash, a full disk or a second run never leaves half, and that are read once."""
+"""Files that a crash, a full disk or a second run never leaves half, and that are read once.
+
+What is written here is on the disk when the call returns (``fsync`` of the file and of its
+folder), so that a power cut takes nothing back that a later file already speaks of.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shutil
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from sclcs.core.errors import NotFoundError, OutputExistsError, WriteError
+from sclcs.core.errors import InputError, NotFoundError, OutputExistsError, WriteError
 
 __all__ = [
     "ReadOnce",
     "atomic_directory",
     "explain_write_errors",
     "refuse_existing",
+    "remove_partials",
     "require_existing",
+    "settle",
     "write_bytes",
     "write_json",
     "write_text",
@@ -28,13 +36,48 @@ __all__ = [
 
 Value = TypeVar("Value")
 
+PARTIAL = ".partial"
+
 _OUT_OF_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_ADVICE = {
+    **dict.fromkeys(_OUT_OF_SPACE, "no space is left there; free some or choose another place."),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS),
+        "writing there is not allowed; choose another place.",
+    ),
+    errno.EIO: "the disk does not answer as it should; choose another place.",
+}
+# These also come from reading; they are explained if they are about the output itself.
+_ADVICE_ON_NAMES = {
+    errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one.",
+    errno.ENOENT: "its folder cannot be made there; choose another place.",
+    errno.ENOTDIR: "a file is in the place of one of its folders; choose another place.",
+    errno.EEXIST: "a file is in the place of one of its folders; choose another place.",
+    errno.EISDIR: "a folder is in its place; choose another name.",
+    errno.ELOOP: "a link on the way there points at itself; choose another place.",
+    errno.EINVAL: "the disk does not take such a name; choose another.",
+}
+_FLUSHED_AT_ONCE = 16  # several at a time share the disk's own work
+
+
+def _exists(path: Path) -> bool:
+    """Say whether something is there; a path that cannot be is a user's mistake."""
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:
+        raise _impossible(path, error) from error
+
+
+def _impossible(path: Path, error: Exception) -> InputError:
+    shown = str(path) if len(str(path)) < 100 else f"{str(path)[:60]}..."
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(f"The path {shown!r} cannot be used ({reason}); choose another.")
 
 
 def require_existing(path: str | os.PathLike[str], what: str = "file or folder") -> Path:
     """Return the path, or raise a :class:`NotFoundError` that names it."""
     path = Path(path)
-    if not path.exists():
+    if not _exists(path):
         raise NotFoundError(f"Expected a {what} at {path}, but nothing is there; check the path.")
     return path
 
@@ -42,7 +85,7 @@ def require_existing(path: str | os.PathLike[str], what: str = "file or folder")
 def refuse_existing(path: str | os.PathLike[str]) -> Path:
     """Return the path of a new output, or raise if something is already there."""
     path = Path(path)
-    if path.exists():
+    if _exists(path):
         raise OutputExistsError(
             f"The output {path} already exists and is never overwritten; "
             "remove it or choose another name."
@@ -56,20 +99,28 @@ def explain_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if isinstance(error, WriteError):
-            raise
-        if error.errno in _OUT_OF_SPACE:
-            advice = "no space is left there; free some or choose another place."
-        elif error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-            advice = "writing there is not allowed; choose another place."
-        else:
+        advice = _advice(error, path)
+        if isinstance(error, WriteError) or advice is None:
             raise
         raise WriteError(f"Could not write {path}: {advice} Nothing was left behind.") from error
+
+
+def _advice(error: OSError, path: Path) -> str | None:
+    """Return what to do about an error of the system, if it is one of writing `path`."""
+    if error.errno in _ADVICE:
+        return _ADVICE[error.errno]
+    concerned = Path(os.fsdecode(error.filename or ""))
+    own = concerned in {path, *path.parents} or (
+        concerned.parent == path.parent and concerned.suffix == PARTIAL
+    )
+    return _ADVICE_ON_NAMES.get(error.errno or 0) if own else None
 
 
 @contextmanager
 def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary folder that becomes `path` only if the block succeeds.
+
+    What earlier attempts left that were killed is removed first.
 
     Parameters
     ----------
@@ -82,36 +133,135 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         A folder beside `path` to write into. It is removed if the block raises.
     """
     path = refuse_existing(path)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_partials(path.parent, path.name)
+        partial, held = _held_folder(path)
         try:
-            partial.mkdir()
             yield partial
+            settle(Path(root) / name for root, _, names in os.walk(partial) for name in names)
             refuse_existing(path)  # another run may have finished meanwhile
             partial.rename(path)
+            _flush_folder(path.parent)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
+        finally:
+            os.close(held)
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file in one step: readers see the old content or the new, never half."""
+def _partial_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{PARTIAL}")
+
+
+def _held_folder(path: Path) -> tuple[Path, int]:
+    """Make a partial folder and hold it, so that nobody takes it for a leftover."""
+    while True:
+        partial = _partial_name(path)
+        partial.mkdir()
+        try:
+            held = os.open(partial, os.O_RDONLY)
+        except FileNotFoundError:  # swept away before it was held
+            continue
+        with suppress(OSError):  # some network disks have no such locks: nothing is swept there
+            fcntl.flock(held, fcntl.LOCK_SH)
+        if partial.exists():
+            return partial, held
+        os.close(held)
+
+
+def remove_partials(folder: Path, name: str = "*") -> None:
+    """Remove what writers left in a folder that were killed; those at work hold theirs.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Only leftovers of this file or folder; a pattern.
+    """
+    pattern = f".{name}.????????{PARTIAL}"
+    for leftover in folder.glob(pattern if name == "*" else _escaped(name)):
+        with suppress(OSError):
+            place = os.open(leftover, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if leftover.is_dir():
+                    shutil.rmtree(leftover, ignore_errors=True)
+                else:
+                    leftover.unlink(missing_ok=True)
+            finally:
+                os.close(place)
+
+
+def _escaped(name: str) -> str:
+    import glob
+
+    return f".{glob.escape(name)}.????????{PARTIAL}"
+
+
+def settle(paths: Iterable[Path]) -> None:
+    """Wait until files and their folders are on the disk."""
+    files = list(paths)
+    folders = {path.parent for path in files}
+    with ThreadPoolExecutor(_FLUSHED_AT_ONCE) as pool:
+        for _ in pool.map(_flush_file, files):
+            pass
+    for folder in sorted(folders, reverse=True):
+        _flush_folder(folder)
+
+
+def _flush_file(path: Path) -> None:
+    place = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+
+
+def _flush_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every disk can; the file itself is there
+        _flush_file(folder)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool = True) -> Path:
+    """Write a file in one step: readers see the old content or the new, never half.
+
+    Parameters
+    ----------
+    path : path-like
+    content : bytes
+    durable : bool
+        Wait until it is on the disk. Whoever writes thousands of files says False and calls
+        :func:`settle` at the end.
+
+    Returns
+    -------
+    Path
+    """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    partial = _partial_name(path)
     with explain_write_errors(path):
         try:
-            partial.write_bytes(content)
-            partial.replace(path)
+            with partial.open("wb") as stream:
+                with suppress(OSError):
+                    fcntl.flock(stream, fcntl.LOCK_SH)
+                stream.write(content)
+                stream.flush()
+                if durable:
+                    os.fsync(stream.fileno())
+                partial.replace(path)
         except BaseException:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
             raise
+    if durable:
+        _flush_folder(path.parent)
     return path
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> Path:
+def write_text(path: str | os.PathLike[str], text: str, *, durable: bool = True) -> Path:
     """Write a text file (UTF-8, line ends as they are) in one step."""
-    return write_bytes(path, text.encode("utf-8"))
+    return write_bytes(path, text.encode("utf-8"), durable=durable)
 
 
 def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> Path:

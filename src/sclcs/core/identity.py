@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-__all__ = ["Identity", "file_digest", "path_digest", "text_digest"]
+__all__ = ["Identity", "bytes_digest", "file_digest", "path_digest", "text_digest"]
 
 DIGITS = 16
 BLOCK_BYTES = 1 << 20
@@ -130,6 +130,11 @@ def text_digest(text: str, digits: int = DIGITS) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
 
 
+def bytes_digest(content: bytes, digits: int = DIGITS) -> str:
+    """Return hexadecimal digits that stand for bytes."""
+    return hashlib.sha256(content).hexdigest()[:digits]
+
+
 def file_digest(path: Path) -> str:
     """Return a digest of a file's content."""
     content = hashlib.sha256()
@@ -140,10 +145,9 @@ def file_digest(path: Path) -> str:
 
 
 def path_digest(path: Path) -> str | None:
-    """Return a digest of a file's content, or of the names, sizes and times in a folder.
+    """Return a digest of a file's content, or of the names and contents in a folder.
 
-    Reading whole folders of matrices at every start would only cost time: their chunks carry
-    checksums of their own. None if nothing is there.
+    None if nothing is there.
     """
     if path.is_dir():
         return _tree_digest(path)
@@ -156,7 +160,5 @@ def _tree_digest(folder: Path) -> str:
         folders[:] = sorted(name for name in folders if name != LOCKS)
         for name in sorted(files):
             path = Path(root) / name
-            facts = path.stat()
-            place = path.relative_to(folder).as_posix()
-            lines.append(f"{place}\n{facts.st_size}\n{facts.st_mtime_ns}\n")
+            lines.append(f"{path.relative_to(folder).as_posix()}\n{file_digest(path)}\n")
     return text_digest("".join(lines))

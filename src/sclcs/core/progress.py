@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from html import escape
 from typing import IO, Protocol, TypeVar
 
+from sclcs.core.interrupts import raise_if_interrupted
+
 __all__ = ["Ticker", "announce", "progress", "show_progress", "track"]
 
 T = TypeVar("T")
@@ -32,8 +34,8 @@ class Ticker(Protocol):
 
 
 class _Silent:
-    def advance(self, steps: int = 1) -> None:
-        pass
+    def advance(self, steps: int = 1) -> None:  # noqa: ARG002
+        raise_if_interrupted()
 
 
 class _PlainLines:
@@ -47,6 +49,7 @@ class _PlainLines:
         self._start = self._last_line = time.monotonic()
 
     def advance(self, steps: int = 1) -> None:
+        raise_if_interrupted()
         self._done += steps
         now = time.monotonic()
         if now - self._last_line >= SECONDS_BETWEEN_LINES:
@@ -193,6 +196,7 @@ def _rich_bar(description: str, total: int | None) -> Iterator[Ticker]:
 
         class _Bar:
             def advance(self, steps: int = 1) -> None:
+                raise_if_interrupted()
                 bars.advance(bar, steps)
 
         yield _Bar()

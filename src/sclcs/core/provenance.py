@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sclcs.core.errors import UnreadableFileError
-from sclcs.core.files import refuse_existing, write_json, write_text
+from sclcs.core.errors import DamagedStoreError, InputError, UnreadableFileError
+from sclcs.core.files import explain_write_errors, refuse_existing, write_json, write_text
+from sclcs.core.gate import read_json
+from sclcs.core.identity import file_digest, text_digest
+from sclcs.core.seal import is_signed, signed
 
-__all__ = ["plain", "read_sidecar", "sidecar_path", "versions", "write_with_sidecar"]
+__all__ = [
+    "plain",
+    "read_sidecar",
+    "refuse_table",
+    "sidecar_path",
+    "versions",
+    "write_with_sidecar",
+]
 
 
 def versions() -> dict[str, str]:
@@ -61,11 +70,26 @@ def write_with_sidecar(
     Path
         The table.
     """
-    path = refuse_existing(path)
-    place = refuse_existing(sidecar_path(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(place, plain({"sclcs_kind": kind, **facts}))
-    return write_text(path, text)
+    path = refuse_table(path)
+    place = sidecar_path(path)
+    content = plain({"sclcs_kind": kind, **facts, "table": text_digest(text)})
+    with explain_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write_json(place, signed(content))
+            return write_text(path, text)
+        except BaseException:
+            place.unlink(missing_ok=True)
+            raise
+
+
+def refuse_table(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a new table, or raise if it or its sidecar is there or cannot be."""
+    path = Path(path)
+    if path.suffix != ".csv":
+        raise InputError(f"A table is saved as .csv, got {path.name!r}; choose such a name.")
+    refuse_existing(sidecar_path(refuse_existing(path)))
+    return path
 
 
 def read_sidecar(path: str | os.PathLike[str], kind: str) -> dict[str, Any] | None:
@@ -74,9 +98,10 @@ def read_sidecar(path: str | os.PathLike[str], kind: str) -> dict[str, Any] | No
     if not place.exists():
         return None
     try:
-        content = json.loads(place.read_text(encoding="utf-8"))
+        content = read_json(place, f"the JSON sidecar of a {kind}")
+        intact = is_signed(content)
         found = content.pop("sclcs_kind")
-    except (ValueError, KeyError, AttributeError) as error:
+    except KeyError as error:
         raise UnreadableFileError(
             f"Expected the JSON sidecar of a {kind} at {place}, but it cannot be read ({error}); "
             f"remove it or write {path} again."
@@ -85,4 +110,9 @@ def read_sidecar(path: str | os.PathLike[str], kind: str) -> dict[str, Any] | No
         raise UnreadableFileError(
             f"Expected a {kind} at {path}, but its sidecar says it is a {found}; check the path."
         )
-    return dict(content)
+    if not intact or content.get("table") not in {None, file_digest(Path(path))}:
+        raise DamagedStoreError(
+            f"{path} and {place.name} beside it are not as sclcs wrote them (edited or damaged); "
+            f"make the {kind} again, or remove {place.name} to use the table as it is."
+        )
+    return {name: value for name, value in content.items() if name not in {"table", "digest"}}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import OutputExistsError
+from sclcs.core.errors import OutputExistsError, UnreadableFileError
 from sclcs.core.identity import Identity
 from sclcs.core.logging import get_logger
+from sclcs.core.places import CACHE_VARIABLE, cache_folder
 from sclcs.encoder.identity import training_identity
 from sclcs.encoder.settings import PRESETS, EncoderSettings, encoder_settings
 from sclcs.encoder.train import train_encoder
@@ -18,21 +20,9 @@ from sclcs.encoder.trained import TrainedEncoder
 
 __all__ = ["CACHE_VARIABLE", "cache_folder", "cache_place", "kept_training", "trained_encoder"]
 
-CACHE_VARIABLE = "SCLCS_CACHE"
 DIGITS = 12
 
 _log = get_logger(__name__)
-
-
-def cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """Return where results are kept: the argument, $SCLCS_CACHE, or the user's cache folder."""
-    if folder is not None:
-        return Path(folder)
-    if os.environ.get(CACHE_VARIABLE):
-        return Path(os.environ[CACHE_VARIABLE])
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("sclcs", appauthor=False))
 
 
 def cache_place(cache: str | os.PathLike[str] | bool | None, name: str, identity: Identity) -> Path:
@@ -56,9 +46,20 @@ def kept_training(place: Path, read: Callable[[Path], Run], train: Callable[[Pat
     """Read a training from its place in the cache, or train (with a checkpoint) and keep it."""
     if place.exists():
         _log.info("Taking a finished training from %s", place)
-        return read(place)
+        try:
+            return read(place)
+        except UnreadableFileError as error:  # the cache is ours: what is damaged is made again
+            _log.warning("%s Training again.", error)
+            shutil.rmtree(place, ignore_errors=True)
     checkpoint = place.with_name(f"{place.name}.checkpoint")
-    trained = train(checkpoint)
+    try:
+        trained = train(checkpoint)
+    except UnreadableFileError as error:
+        if not checkpoint.exists():
+            raise
+        _log.warning("%s Starting again.", error)
+        checkpoint.unlink()
+        trained = train(checkpoint)
     try:
         trained.save(place)
     except OutputExistsError:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import pickle
-import uuid
-import zipfile
+import io
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from sclcs.core.errors import InputError, UnreadableFileError
-from sclcs.core.files import explain_write_errors
+from sclcs.core.errors import DamagedStoreError, InputError
+from sclcs.core.files import explain_write_errors, remove_partials, write_bytes
+from sclcs.core.gate import explain_damage
+from sclcs.core.identity import bytes_digest
 
 __all__ = ["read_checkpoint", "write_checkpoint"]
+
+_SIGNATURE = b"\nsclcs:sha256:"
 
 
 def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
     """Write a checkpoint in one step: a crash leaves the old one."""
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    stream = io.BytesIO()
+    torch.save(content, stream)
+    payload = stream.getvalue()
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            torch.save(content, partial)
-            partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        remove_partials(path.parent, path.name)
+    write_bytes(path, payload + _SIGNATURE + bytes_digest(payload).encode())
 
 
 def read_checkpoint(path: Path, expected_identity: str, epochs: int) -> dict[str, Any] | None:
@@ -47,14 +47,16 @@ def read_checkpoint(path: Path, expected_identity: str, epochs: int) -> dict[str
     """
     if not path.exists():
         return None
-    try:
-        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    payload, signature, digest = path.read_bytes().rpartition(_SIGNATURE)
+    if not signature or bytes_digest(payload).encode() != digest:
+        raise DamagedStoreError(
+            f"The checkpoint {path} is damaged, or was written before checkpoints were signed; "
+            "remove it to start again."
+        )
+    with explain_damage(path, "a checkpoint of sclcs (remove it to start again)"):
+        stream = io.BytesIO(payload)
+        content: dict[str, Any] = torch.load(stream, map_location="cpu", weights_only=True)
         found, epoch = content["identity"], content["epoch"]
-    except (RuntimeError, KeyError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
-        raise UnreadableFileError(
-            f"Expected a checkpoint of sclcs at {path}, but it cannot be read "
-            f"({type(error).__name__}); remove it to start again."
-        ) from error
     if found != expected_identity:
         raise InputError(
             f"The checkpoint {path} belongs to another cohort, seed or settings; "

@@ -13,7 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, name_first
+from sclcs.core.seal import read_seal
 from sclcs.encoder.settings import EncoderSettings
 from sclcs.encoder.training_folder import (
     read_table,
@@ -114,7 +116,8 @@ class TrainedEncoder:
             The folder.
         """
         with writing_training(path, KIND, self) as folder:
-            scores = pd.DataFrame({"sample_id": list(self.sample_ids), "sps": self.scores})
+            names = [guard_cell(name) for name in self.sample_ids]
+            scores = pd.DataFrame({"sample_id": names, "sps": self.scores})
             write_table(folder / SCORES, scores)
             arrays = {
                 f"{epoch}/{name}": array
@@ -131,8 +134,10 @@ class TrainedEncoder:
         """Read a training written by :meth:`save`."""
         with reading_training(path, KIND) as (folder, stored):
             scores = read_table(folder / SCORES)
+            signed = read_seal(folder.absolute()) is not None  # before, texts were not marked
+            names = [unguard_cell(n) if signed else n for n in scores["sample_id"].tolist()]
             return cls(
-                sample_ids=scores["sample_id"].tolist(),
+                sample_ids=names,
                 scores=scores["sps"].map(float).to_numpy(dtype=np.float64),
                 settings=EncoderSettings().change(stored["settings"]),
                 snapshots=_read_weights(folder / WEIGHTS),

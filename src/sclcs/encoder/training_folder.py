@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
-from sclcs.core.errors import UnreadableFileError
+from sclcs.core.errors import DamagedStoreError, UnreadableFileError
 from sclcs.core.files import atomic_directory, require_existing, write_json, write_text
 from sclcs.core.provenance import plain
+from sclcs.core.seal import check_seal, write_seal
 
 __all__ = [
     "Trained",
@@ -83,6 +85,7 @@ def writing_training(path: str | os.PathLike[str], kind: str, trained: Trained) 
         write_json(folder / FACTS, plain(facts))
         write_table(folder / EPOCHS, trained.history)
         yield folder
+        write_seal(folder, [path.name for path in folder.iterdir()])
 
 
 @contextmanager
@@ -91,9 +94,13 @@ def reading_training(
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Open the folder of a training; whatever is wrong inside is the folder's fault."""
     folder = require_existing(path, f"folder of a saved {kind}")
+    check_seal(folder.absolute(), f"saved {kind}", "Remove it and train again.", required=False)
     try:
         yield folder, json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except DamagedStoreError:
+        raise
+    # Without a seal, damage can be of any kind.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, BadZipFile) as error:
         raise UnreadableFileError(
             f"Expected the folder of a saved {kind} at {folder}, but it is incomplete or damaged "
             f"({error}); remove it and train again."

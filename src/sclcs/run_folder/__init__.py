@@ -10,15 +10,19 @@ from sclcs.run_folder.config import (
 )
 from sclcs.run_folder.folder import RunFolder
 from sclcs.run_folder.state import Matrices, RunState
+from sclcs.run_folder.verify import Finding, Verification, verify_path
 
 __all__ = [
     "ExportFormat",
+    "Finding",
     "Matrices",
     "RunConfig",
     "RunFolder",
     "RunState",
+    "Verification",
     "collect_config",
     "config_text",
     "make_config",
     "read_config",
+    "verify_path",
 ]

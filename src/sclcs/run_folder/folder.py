@@ -35,16 +35,27 @@ from sclcs.benchmark.card import Card
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
-from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError, WriteError
+from sclcs.core.errors import (
+    DamagedStoreError,
+    InputError,
+    NotFoundError,
+    UnreadableFileError,
+    WriteError,
+)
 from sclcs.core.files import ReadOnce, explain_write_errors, write_json, write_text
+from sclcs.core.identity import path_digest
 from sclcs.core.provenance import plain, sidecar_path
+from sclcs.core.seal import signed
 from sclcs.run_folder.config import RunConfig, config_text, make_config, read_config
+from sclcs.run_folder.state import CONFIG, note_config, read_state
 from sclcs.spi.fc_store import FCStore
 
 if TYPE_CHECKING:
     from sclcs.encoder.trained import TrainedEncoder
 
 __all__ = ["RunFolder"]
+
+_FINISHED = frozenset({"done", "to be checked"})
 
 
 class RunFolder:
@@ -93,7 +104,9 @@ class RunFolder:
         self._core_sets: ReadOnce[CoreSet] = ReadOnce(CoreSet.open)
         self._rankings: ReadOnce[Ranking] = ReadOnce(Ranking.open)
         self._cards: ReadOnce[Card] = ReadOnce(Card.open)
-        self._facts: ReadOnce[dict[str, Any]] = ReadOnce(self._json)
+        self._json_files: ReadOnce[dict[str, Any]] = ReadOnce(self._json)
+        self._states: ReadOnce[dict[str, Any]] = ReadOnce(read_state)
+        self._digests: ReadOnce[str | None] = ReadOnce(path_digest)
         # A folder is as old as the file that says what it is.
         self._stores: ReadOnce[FCStore] = ReadOnce(lambda file: FCStore.open(file.parent))
         self._cohorts: ReadOnce[Cohort] = ReadOnce(lambda file: Cohort.open(file.parent))
@@ -118,7 +131,7 @@ class RunFolder:
                     "choose a new folder, or that of an earlier run."
                 )
             folder.path.mkdir(parents=True, exist_ok=True)
-            write_json(folder.state_file, {"stages": {}})
+            write_json(folder.state_file, signed({"stages": {}}))
         return folder
 
     @classmethod
@@ -157,6 +170,9 @@ class RunFolder:
 
     @cached_property
     def _config(self) -> RunConfig:
+        known = self.state().get(CONFIG) if self.state_file.exists() else None
+        if known is not None and known != path_digest(self.config_file):
+            raise self._changed(self.config_file)
         return make_config(read_config(self.config_file), str(self.config_file))
 
     def config(self) -> RunConfig:
@@ -166,6 +182,9 @@ class RunFolder:
     def write_config(self, config: RunConfig) -> None:
         """Write what is asked."""
         write_text(self.config_file, config_text(config, self.path))
+        if self.state_file.exists():
+            note_config(self.state_file, self.config_file)
+            self._states.forget(self.state_file)
         self.__dict__.pop("_config", None)
 
     @property
@@ -175,7 +194,44 @@ class RunFolder:
 
     def state(self) -> dict[str, Any]:
         """Return the stages by name: status, started, finished, wall and CPU seconds."""
-        return self._json(self.state_file)
+        return self._states(self.state_file)
+
+    def changed_outputs(self) -> dict[str, str]:
+        """Return the files that are not as the run left them, by place: the stage that wrote them.
+
+        Stores are not read here.
+        """
+        return {
+            place: stage
+            for stage, record in self.state().get("stages", {}).items()
+            if record.get("status") in _FINISHED
+            for place, digest in record.get("outputs", {}).items()
+            if self._digest(self.path / place) != digest
+        }
+
+    def _as_written(self, path: Path) -> Path:
+        """Return the path of a file of the run; raise if it is not as its stage left it."""
+        if not self.state_file.exists():
+            return path
+        for record in self.state().get("stages", {}).values():
+            if record.get("status") in _FINISHED:
+                known = record.get("outputs", {}).get(path.relative_to(self.path).as_posix())
+                if known is not None and path.exists() and self._digest(path) != known:
+                    raise self._changed(path)
+        return path
+
+    def _digest(self, path: Path) -> str | None:
+        # A folder looks the same after a file in it has changed.
+        return path_digest(path) if path.is_dir() else self._digests(path)
+
+    def _changed(self, path: Path) -> DamagedStoreError:
+        return DamagedStoreError(
+            f"{path} is not as the run wrote it (edited or damaged); "
+            f"`sclcs run --config {self.config_file}` makes it again."
+        )
+
+    def _facts(self, path: Path) -> dict[str, Any]:
+        return self._json_files(self._as_written(path))
 
     def check(self) -> dict[str, Any]:
         """Return what the check found.
@@ -222,7 +278,12 @@ class RunFolder:
     def cohort(self) -> Cohort:
         """Return the cohort, without the samples that the check left out."""
         facts = self.check()
-        return self.given_cohort() if not facts["excluded"] else self._usable(facts)
+        if facts["excluded"]:
+            return self._usable(facts)
+        cohort = self.given_cohort()
+        if cohort.fingerprint != facts["fingerprint"]:
+            raise InputError(f"Another cohort than that of the run is at {self.config().cohort}.")
+        return cohort
 
     def _usable(self, facts: dict[str, Any]) -> Cohort:
         cohort = self.given_cohort()
@@ -233,25 +294,25 @@ class RunFolder:
 
     def core_set(self) -> CoreSet:
         """Read the core-set."""
-        return self._core_sets(self.core_file)
+        return self._core_sets(self._as_written(self.core_file))
 
     def ranking(self, task: str | None = None) -> Ranking:
         """Read the ranking on the core-set."""
-        return self._rankings(self.ranking_file(task))
+        return self._rankings(self._as_written(self.ranking_file(task)))
 
     def confirmed(self, task: str | None = None) -> Ranking:
         """Read the ranking of the best operators on the whole cohort."""
-        return self._rankings(self.confirmed_file(task))
+        return self._rankings(self._as_written(self.confirmed_file(task)))
 
     def truth(self, task: str | None = None) -> Ranking | None:
         """Read the ranking of every operator on the whole cohort; None if it was not made."""
         path = self.truth_file(task)
-        return self._rankings(path) if path.exists() else None
+        return self._rankings(self._as_written(path)) if path.exists() else None
 
     def card(self, task: str | None = None) -> Card | None:
         """Read the card of a task; None if there is none."""
         path = self.card_file(task)
-        return self._cards(path) if path.exists() else None
+        return self._cards(self._as_written(path)) if path.exists() else None
 
     @property
     def core_matrices(self) -> FCStore:
@@ -275,11 +336,13 @@ class RunFolder:
         self._core_sets.forget(path)
         self._rankings.forget(path)
         self._cards.forget(path)
+        self._digests.forget(path)
 
     def write_facts(self, facts: Mapping[str, Any], path: Path) -> None:
         """Write what a stage found as JSON."""
         write_json(path, plain(facts))
-        self._facts.forget(path)
+        self._json_files.forget(path)
+        self._digests.forget(path)
 
     def trained_encoder(self) -> TrainedEncoder | None:
         """Read the training behind the core-set; None if the method trains no encoder."""

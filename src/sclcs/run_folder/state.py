@@ -8,15 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sclcs.core.errors import UnreadableFileError
+from sclcs.core.errors import DamagedStoreError, UnreadableFileError
 from sclcs.core.files import write_json
+from sclcs.core.gate import read_json
 from sclcs.core.identity import path_digest
+from sclcs.core.seal import is_signed, signed
 from sclcs.spi.fc_status import files_digest
 from sclcs.spi.fc_store import FCStore
 
-__all__ = ["Matrices", "RunState"]
+__all__ = ["CONFIG", "Matrices", "RunState", "note_config", "read_state"]
 
-FORMAT = 2  # 1: a store per stage; digests made in another way, so that all is done again
+CONFIG = "config"
+
+# 1: a store per stage; 2: digests of times instead of contents. Digests of these differ, so that
+# what they stand for is done again.
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Matrices:
     open: Callable[[Path], FCStore] = FCStore.open
 
     def digest(self) -> str | None:
-        """Return what is there, without reading the matrices; None if it is not complete."""
+        """Return what is there; None if it is not complete, or not what was written."""
         try:
             return files_digest(self.open(self.store), self.operators)
         except (UnreadableFileError, OSError):
@@ -56,9 +62,11 @@ class RunState:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._records: dict[str, dict[str, Any]] = {}
+        self._config: str | None = None
         try:
-            stages = json.loads(file.read_text(encoding="utf-8"))["stages"]
-            self._records = {str(name): dict(record) for name, record in stages.items()}
+            content = read_state(file)
+            records = {str(name): dict(record) for name, record in content["stages"].items()}
+            self._records, self._config = records, content.get(CONFIG)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             self._records = {}
 
@@ -117,4 +125,28 @@ class RunState:
         return path
 
     def _save(self) -> None:
-        write_json(self._file, {"format": FORMAT, "stages": self._records})
+        _write(self._file, {"format": FORMAT, "stages": self._records, CONFIG: self._config})
+
+
+def read_state(file: Path) -> dict[str, Any]:
+    """Read ``state.json``; one that is not as it was written is an error."""
+    content = read_json(file, "the state of a run")
+    if not is_signed(content):
+        raise DamagedStoreError(
+            f"{file} is not as the run wrote it (edited or damaged); run the same command again: "
+            "what cannot be trusted is done again."
+        )
+    return content
+
+
+def note_config(file: Path, config: Path) -> None:
+    """Remember in the state which configuration the run has written."""
+    try:
+        content = read_state(file)
+    except (OSError, UnreadableFileError):
+        content = {"stages": {}}
+    _write(file, {**content, CONFIG: path_digest(config)})
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    write_json(file, signed(json.loads(json.dumps(content))))  # as it will be read

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sclcs.compute import fill_store, open_computation
-from sclcs.core.errors import UnreadableFileError
-from sclcs.core.files import explain_write_errors
+from sclcs.core.errors import SclcsError, UnreadableFileError
+from sclcs.core.files import explain_write_errors, remove_partials
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import WORKERS
+from sclcs.spi.fc_mending import mend_store
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import forget_operators, outdated_operators
 
@@ -75,12 +76,16 @@ def _continued(order: RunOrder, path: Path, sample_ids: Sequence[str] | None) ->
         return None
     try:
         store = order.folder.open_store(path)
-        _ = store.layout.stamps()
     except (UnreadableFileError, OSError):
-        return None
+        store = None
     cohort = order.cohort
     kept = set(cohort.sample_ids if sample_ids is None else sample_ids)
     wanted = [name for name in cohort.sample_ids if name in kept]
+    if store is None:  # the matrices may be good although the table or the metadata is damaged
+        try:
+            store = mend_store(path, cohort.take(wanted), cohort.fingerprint)
+        except (SclcsError, OSError):
+            return None
     same = store.fingerprint == cohort.fingerprint and store.sample_ids == wanted
     return store if same else None
 
@@ -140,9 +145,9 @@ def remove_folder(path: Path) -> None:
 
 def remove_trash(home: Path) -> None:
     """Remove what processes left that were killed while they removed or wrote something."""
-    for pattern in (f"{TRASH}*", ".*.partial"):
-        for path in home.glob(pattern):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+    for path in home.glob(f"{TRASH}*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    remove_partials(home)

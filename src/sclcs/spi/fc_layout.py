@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +76,11 @@ class StoreLayout:
         """Return the file that says what became of a piece."""
         return self.path / RECORDS / family / f"{block}.json"
 
+    def files(self, pieces: Sequence[Piece]) -> list[Path]:
+        """Return the files of pieces of work: their chunks and their records."""
+        chunks = [self.chunk_file(name, p.block) for p in pieces for name in p.operators]
+        return chunks + [self.record_file(piece.family, piece.block) for piece in pieces]
+
     def stamps(self) -> dict[str, Stamp]:
         """Return what decides the numbers of every operator that was asked for."""
         return read_index(self.path)
@@ -92,7 +97,7 @@ class StoreLayout:
         }
 
     def read_rows(
-        self, operator: str, rows: NDArray[np.int64], done: Iterable[int]
+        self, operator: str, rows: NDArray[np.int64], done: Mapping[int, OperatorEntry]
     ) -> NDArray[np.float32]:
         """Read matrices of an operator.
 
@@ -101,8 +106,8 @@ class StoreLayout:
         operator : str
         rows : array of int
             Which samples, in any order.
-        done : iterable of int
-            The blocks that are done; samples of others are NaN.
+        done : mapping of int to OperatorEntry
+            What is recorded of the blocks that are done; samples of others are NaN.
 
         Returns
         -------
@@ -110,10 +115,11 @@ class StoreLayout:
         """
         found = np.full((len(rows), self.n_regions, self.n_regions), np.nan, dtype=np.float32)
         block_of_row = rows // self.block_size
-        for block in done:
+        for block, entry in done.items():
             places = np.flatnonzero(block_of_row == block)
             if len(places):
-                chunk = read_chunk(self.chunk_file(operator, block), self.chunk_shape)
+                file = self.chunk_file(operator, block)
+                chunk = read_chunk(file, self.chunk_shape, entry.checksum)
                 found[places] = chunk[rows[places] - block * self.block_size]
         return found
 

@@ -1,9 +1,9 @@
 """The small files of an FC store: which operators it holds, and what became of each piece of work.
 
-The *index* names the operators that were asked for and what decides their numbers. Every array
-says the same in its own attributes; reading hundreds of those whenever a matrix is asked for is
-slow, on a network disk very slow. A store without an index (made by the first version, or
-killed while it was written) is read the long way.
+The *index* names the operators that were asked for, what decides their numbers, and the digest
+of each array's metadata; it is signed. Every array says the same in its own attributes; reading
+hundreds of those whenever a matrix is asked for is slow, on a network disk very slow. A store
+without an index (made by the first version) is read the long way.
 
 A *piece* is one family of operators on one block of samples. Its record is written last. It
 names every operator that is done on the block, with the checksum of its chunk; an operator that
@@ -20,7 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sclcs.core.errors import DamagedStoreError
 from sclcs.core.files import ReadOnce, write_json, write_text
+from sclcs.core.identity import file_digest
+from sclcs.core.seal import is_signed, signed
 from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.versions import Stamp
 
@@ -28,14 +31,20 @@ __all__ = [
     "MATRICES",
     "OperatorEntry",
     "Piece",
+    "array_digests",
+    "index_is_intact",
+    "read_array_stamps",
     "read_index",
     "read_record",
+    "record_is_damaged",
+    "unknown_operators",
     "write_index",
     "write_record",
 ]
 
 MATRICES = "matrices"
 INDEX = "operators.json"
+ARRAY = "zarr.json"
 
 
 @dataclass(frozen=True)
@@ -90,14 +99,17 @@ class OperatorEntry:
         return Stamp(self.version, self.seed)
 
 
-def _read(path: Path) -> dict[str, OperatorEntry]:
+def _read(path: Path) -> dict[str, OperatorEntry] | None:
+    """Read a record; empty if there is none, None if it is damaged."""
     try:
         record = json.loads(path.read_bytes())
         if record["checksum"] != _checksum(record["operators"]):
-            return {}
+            return None
         return {name: _entry(**fields) for name, fields in record["operators"].items()}
-    except (OSError, ValueError, KeyError, TypeError):
+    except FileNotFoundError:
         return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 _records = ReadOnce(_read, most=8192)
@@ -105,7 +117,12 @@ _records = ReadOnce(_read, most=8192)
 
 def read_record(path: Path) -> dict[str, OperatorEntry]:
     """Read a record; one that is absent or damaged is empty: its work is done again."""
-    return dict(_records(path))
+    return dict(_records(path) or {})
+
+
+def record_is_damaged(path: Path) -> bool:
+    """Say whether a record is there and cannot be what was written."""
+    return _records(path) is None
 
 
 def write_record(path: Path, entries: Mapping[str, OperatorEntry]) -> None:
@@ -113,7 +130,8 @@ def write_record(path: Path, entries: Mapping[str, OperatorEntry]) -> None:
     operators = {name: asdict(entry) for name, entry in sorted(entries.items())}
     plain = json.loads(json.dumps(operators))  # keys become text, as they will be read
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps({"checksum": _checksum(plain), "operators": plain}) + "\n")
+    content = json.dumps({"checksum": _checksum(plain), "operators": plain}) + "\n"
+    write_text(path, content, durable=False)  # a lost or half record is work to be done again
     _records.forget(path)
 
 
@@ -141,8 +159,34 @@ def read_index(store: Path) -> dict[str, Stamp]:
     """
     found = _indexes(store / INDEX)
     if found is None:
-        found = _arrays(store / MATRICES)
+        return read_array_stamps(store)
+    return {name: found[name][0] for name in operator_facts() if name in found}
+
+
+def read_array_stamps(store: Path) -> dict[str, Stamp]:
+    """Return what the arrays themselves say about their numbers, in catalogue order."""
+    found = _arrays(store / MATRICES)
     return {name: found[name] for name in operator_facts() if name in found}
+
+
+def index_is_intact(store: Path) -> bool:
+    """Say whether a store has an index that can be read and is as it was signed."""
+    try:
+        return _indexes(store / INDEX) is not None
+    except DamagedStoreError:
+        return False
+
+
+def array_digests(store: Path) -> dict[str, str]:
+    """Return the digests of the arrays' metadata, as the index has them."""
+    found = _indexes(store / INDEX) or {}
+    return {name: digest for name, (_, digest) in found.items() if digest is not None}
+
+
+def unknown_operators(store: Path) -> list[str]:
+    """Return operators of the index that are not known now, such as a user's own."""
+    known = operator_facts()
+    return [name for name in _indexes(store / INDEX) or {} if name not in known]
 
 
 def write_index(store: Path, stamps: Mapping[str, Stamp]) -> None:
@@ -151,26 +195,50 @@ def write_index(store: Path, stamps: Mapping[str, Stamp]) -> None:
     Operators that are not known now, such as a user's own in another process, stay in it.
     """
     known = operator_facts()
-    ordered = {name: asdict(stamps[name]) for name in known if name in stamps}
+    ordered = {
+        name: {**asdict(stamps[name]), "array": file_digest(store / MATRICES / name / ARRAY)}
+        for name in known
+        if name in stamps
+    }
     there = _indexes(store / INDEX) or {}
-    ordered |= {name: asdict(stamp) for name, stamp in there.items() if name not in known}
-    write_json(store / INDEX, {"operators": ordered})
+    ordered |= {
+        name: {**asdict(stamp), "array": digest}
+        for name, (stamp, digest) in there.items()
+        if name not in known
+    }
+    write_json(store / INDEX, signed({"operators": ordered}))
     _indexes.forget(store / INDEX)
 
 
-def _read_index(path: Path) -> dict[str, Stamp] | None:
-    """Read an index; None if there is none that can be read."""
+def _read_index(path: Path) -> dict[str, tuple[Stamp, str | None]] | None:
+    """Read an index; None if there is none. One that is damaged is an error."""
     try:
-        rows = json.loads(path.read_bytes())["operators"]
-        stamps = {str(name): Stamp(str(row["version"]), row["seed"]) for name, row in rows.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        content = json.loads(path.read_bytes())
+        rows = content["operators"]
+        found = {
+            str(name): (Stamp(str(row["version"]), row["seed"]), row.get("array"))
+            for name, row in rows.items()
+        }
+        intact = is_signed(content)
+    except FileNotFoundError:
         return None
-    return stamps
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged_index(path) from error
+    if not intact:
+        raise _damaged_index(path)
+    return found
+
+
+def _damaged_index(path: Path) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"The list of operators {path} is damaged; run the same `sclcs compute` again: it makes "
+        "it from the matrices that are there."
+    )
 
 
 def _read_arrays(folder: Path) -> dict[str, Stamp]:
     """Read the attributes of every array; the first version has one seed for the whole store."""
-    there = {path.name for path in folder.iterdir()}
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     rows = {name: _attributes(folder / name) for name in operator_facts() if name in there}
     usual = partial(_usual_seed, _attributes(folder.parent).get("seed"))
     return {
@@ -182,8 +250,8 @@ def _read_arrays(folder: Path) -> dict[str, Stamp]:
 
 def _attributes(folder: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads((folder / "zarr.json").read_bytes())["attributes"])
-    except FileNotFoundError:
+        return dict(json.loads((folder / ARRAY).read_bytes())["attributes"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 
 

@@ -12,6 +12,7 @@ from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.fc_records import OperatorEntry
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.status import Status, main_reason
+from sclcs.store import chunk_checksum
 
 __all__ = [
     "MISSING",
@@ -176,7 +177,9 @@ def matrices_identity(store: FCStore, operators: Iterable[str]) -> Identity:
 
 
 def files_digest(store: FCStore, operators: Iterable[str]) -> str | None:
-    """Return a digest of operators' files: what is recorded, and size and time of each.
+    """Return a digest of operators' matrices: what is recorded, if every chunk is still that.
+
+    Every chunk is read: one that rotted on the disk has neither another size nor another time.
 
     Parameters
     ----------
@@ -186,16 +189,11 @@ def files_digest(store: FCStore, operators: Iterable[str]) -> str | None:
     Returns
     -------
     str or None
-        None if an operator is not complete.
+        None if an operator is not complete, or a chunk is not the one that was written.
     """
     lines = [store.fingerprint, *store.sample_ids]
     for name, block, _, entry in _entries(store, sorted(operators)):
-        try:
-            facts = store.layout.chunk_file(name, block).stat()
-        except OSError:
-            return None
-        if entry is None:
+        if entry is None or chunk_checksum(store.layout.chunk_file(name, block)) != entry.checksum:
             return None
         lines += [name, str(entry.stamp), entry.checksum]
-        lines += [str(facts.st_size), str(facts.st_mtime_ns)]
     return text_digest("\n".join(lines))

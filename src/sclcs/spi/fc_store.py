@@ -5,7 +5,9 @@
     FC/
         zarr.json              kind, regions, TR, fingerprint of the cohort, block size
         samples.csv            one row of facts per sample
-        operators.json         the operators: version of their code, seed if they are random
+        seal.json              digests of zarr.json, samples.csv and matrices/zarr.json
+        operators.json         the operators: version of their code, seed if they are random, digest
+                               of their array's metadata; signed
         matrices/OPERATOR/     float32 (sample, source, target), one chunk per block, CRC-32C
         tasks/FAMILY/N.json    what became of the family's operators on block N
 
@@ -26,18 +28,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.table import table_from_csv
-from sclcs.core.errors import (
-    DamagedStoreError,
-    InputError,
-    UnknownNameError,
-    UnreadableFileError,
-    name_first,
-)
+from sclcs.core.errors import DamagedStoreError, InputError, UnknownNameError, name_first
+from sclcs.core.logging import get_logger
+from sclcs.core.seal import check_seal
 from sclcs.spi.catalogue import ALIASES, operator_facts
+from sclcs.spi.fc_index import index_problems
 from sclcs.spi.fc_layout import StoreLayout
-from sclcs.spi.fc_records import Piece
+from sclcs.spi.fc_records import OperatorEntry, Piece, unknown_operators
 from sclcs.spi.versions import Stamp
-from sclcs.store import open_group
+from sclcs.store import open_group, require_format
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,10 +44,12 @@ if TYPE_CHECKING:
 __all__ = ["FCStore"]
 
 KIND = "fc-store"
-FORMAT_VERSION = 2  # 1: one seed for all operators, no index of them
+# 1: one seed for all operators, no index of them; 2: no seal, texts in samples.csv not marked
+FORMAT_VERSION = 3
 SAMPLES_FILE = "samples.csv"
 RESUME = "run the same `sclcs compute` again: it computes what is missing or damaged"
 
+_log = get_logger(__name__)
 Rows = Sequence[int] | NDArray[np.integer[Any]]
 
 
@@ -99,16 +100,35 @@ class FCStore:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> FCStore:
         """Open a store made by ``sclcs compute``; matrices stay on disk until asked for."""
-        attributes: dict[str, Any] = dict(open_group(path, KIND).attrs)
-        if attributes["format_version"] > FORMAT_VERSION:
-            raise UnreadableFileError(
-                f"{path} was written by sclcs {attributes['sclcs_version']} in a newer format; "
-                "update sclcs to read it."
+        store = cls.open_unchecked(path)
+        wrong = index_problems(store.layout)
+        unknown = [] if wrong else unknown_operators(store.layout.path)
+        if unknown:
+            _log.warning(
+                "%s also holds %s, which this program does not know and leaves out; register "
+                "operators of your own before the store is opened.",
+                path,
+                name_first(unknown),
             )
+        if wrong:
+            raise DamagedStoreError(
+                f"The list of operators of {path} and what is on the disk do not agree: "
+                f"{name_first(wrong)}; {RESUME}."
+            )
+        return store
+
+    @classmethod
+    def open_unchecked(cls, path: str | os.PathLike[str]) -> FCStore:
+        """Open a store whose operators may be damaged; its table and metadata must not be."""
+        attributes: dict[str, Any] = dict(open_group(path, KIND).attrs)
+        signs = require_format(path, attributes, FORMAT_VERSION) >= FORMAT_VERSION
+        check_seal(Path(path).absolute(), "FC store", f"{RESUME.capitalize()}.", required=signs)
         try:
             text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
-            return cls(path, table_from_csv(text, attributes["columns"]), attributes)
-        except (OSError, KeyError, ValueError) as error:
+            table = table_from_csv(text, attributes["columns"], guarded=signs)
+            return cls(path, table, attributes)
+        # Metadata of older formats is not signed: damage there can be of any kind.
+        except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
             why = f"is incomplete or damaged ({error}); compute it again in another folder."
             raise DamagedStoreError(f"The FC store at {path} {why}") from error
 
@@ -283,11 +303,14 @@ class FCStore:
         except IndexError as error:
             raise InputError(f"Row numbers must be below {len(self)}: {error}.") from error
 
-    def _readable(self, operator: str, blocks: NDArray[np.int64], allow_missing: bool) -> list[int]:
-        """Return the blocks that are done, or say which are not; none may be gone."""
+    def _readable(
+        self, operator: str, blocks: NDArray[np.int64], allow_missing: bool
+    ) -> dict[int, OperatorEntry]:
+        """Return what is recorded of the blocks that are done, or say which are not."""
         family, stamps = operator_facts()[operator].family, self.layout.stamps()
         wanted = np.unique(blocks).tolist()
-        done = [b for b in wanted if operator in self.layout.entries(family, b, stamps)]
+        records = {block: self.layout.entries(family, block, stamps) for block in wanted}
+        done = {block: record[operator] for block, record in records.items() if operator in record}
         if len(done) < len(wanted) and not allow_missing:
             raise InputError(
                 f"{operator} is computed on {len(done)} of {len(wanted)} blocks of samples in "

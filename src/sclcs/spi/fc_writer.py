@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,12 @@ import sclcs
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.table import column_kinds, table_to_csv
 from sclcs.core.errors import InputError, name_first
-from sclcs.core.files import atomic_directory, explain_write_errors, write_text
+from sclcs.core.files import (
+    atomic_directory,
+    explain_write_errors,
+    write_text,
+)
+from sclcs.core.seal import write_seal
 from sclcs.numerics.arrays import Array
 from sclcs.spi.fc_layout import RECORDS, StoreLayout, block_size_for
 from sclcs.spi.fc_records import (
@@ -30,12 +37,18 @@ from sclcs.spi.status import OperatorOutcome, Status
 from sclcs.spi.versions import Stamp, operator_stamp
 from sclcs.store import create_array, create_group, write_chunk
 
+if TYPE_CHECKING:
+    import zarr
+
 __all__ = [
     "add_operators",
+    "create_operator",
     "create_store",
     "forget_operators",
     "outdated_operators",
     "remove_leftovers",
+    "seal_store",
+    "write_facts",
     "write_piece",
 ]
 
@@ -71,23 +84,43 @@ def create_store(
         write_index(folder, {})
         group.create_group(MATRICES)
         (folder / RECORDS).mkdir()
-        write_text(folder / SAMPLES_FILE, table_to_csv(cohort.samples))
-        software = {name: version(name) for name in _SOFTWARE}
-        group.attrs.update(
-            {
-                "sclcs_kind": KIND,
-                "format_version": FORMAT_VERSION,
-                "sclcs_version": sclcs.__version__,
-                "fingerprint": fingerprint,
-                "columns": column_kinds(cohort.samples),
-                "regions": list(cohort.regions),
-                "tr": cohort.tr,
-                "n_timepoints": cohort.n_timepoints,
-                "block_size": block_size or block_size_for(cohort.n_regions),
-                "provenance": {"cohort": cohort.provenance, "software": software},
-            }
-        )
+        write_facts(folder, group, cohort, fingerprint, block_size)
     return FCStore.open(path)
+
+
+def write_facts(
+    folder: Path, group: zarr.Group, cohort: Cohort, fingerprint: str, block_size: int | None = None
+) -> None:
+    """Write what a store is about: its metadata, its table of samples, and their seal."""
+    table = table_to_csv(cohort.samples, guarded=True)
+    write_text(folder / SAMPLES_FILE, table, durable=False)
+    software = {name: version(name) for name in _SOFTWARE}
+    size = block_size or block_size_for(cohort.n_regions)
+    group.attrs.update(
+        {
+            "sclcs_kind": KIND,
+            "format_version": FORMAT_VERSION,
+            "sclcs_version": sclcs.__version__,
+            "fingerprint": fingerprint,
+            "columns": column_kinds(cohort.samples),
+            "regions": list(cohort.regions),
+            "tr": cohort.tr,
+            "n_timepoints": cohort.n_timepoints,
+            "block_size": size,
+            "provenance": {"cohort": cohort.provenance, "software": software},
+        }
+    )
+    seal_store(folder, fingerprint, size)
+
+
+def seal_store(folder: Path, fingerprint: str, block_size: int) -> None:
+    """Sign the metadata and the table of a store.
+
+    The seal repeats what tells whose matrices these are, so that a damaged table can be written
+    again from the cohort.
+    """
+    names = ("zarr.json", SAMPLES_FILE, f"{MATRICES}/zarr.json")
+    write_seal(folder, names, {"fingerprint": fingerprint, "block_size": block_size})
 
 
 def add_operators(store: FCStore, operators: Iterable[str], seed: int = 0) -> None:
@@ -112,7 +145,7 @@ def add_operators(store: FCStore, operators: Iterable[str], seed: int = 0) -> No
     known = store.layout.stamps()
     new = {name: stamp for name, stamp in wanted.items() if name not in known}
     for name, stamp in new.items():
-        _create_operator(store.layout, name, stamp)
+        create_operator(store.layout, name, stamp)
     if new:
         with explain_write_errors(store.path):
             write_index(store.layout.path, known | new)
@@ -139,11 +172,12 @@ def _refuse_other_versions(
         )
 
 
-def _create_operator(layout: StoreLayout, operator: str, stamp: Stamp) -> None:
+def create_operator(layout: StoreLayout, operator: str, stamp: Stamp) -> None:
+    """Write the metadata of an operator's array; its chunks, if there are any, stay."""
     import zarr
 
     with explain_write_errors(layout.path):
-        # What a writer left that was killed before the index named it.
+        # What a writer left that was killed before the index named it, or what is damaged.
         (layout.array_folder(operator) / "zarr.json").unlink(missing_ok=True)
         create_array(
             zarr.open_group(str(layout.path / MATRICES), mode="r+"),
@@ -190,7 +224,7 @@ def forget_operators(store: FCStore, operators: Iterable[str]) -> None:
 
 def remove_leftovers(layout: StoreLayout) -> None:
     """Remove the temporary files of writers that were killed; no other may be at work."""
-    for partial in layout.path.rglob("*.partial"):
+    for partial in layout.path.rglob("*.partial"):  # ours, and zarr's own
         partial.unlink(missing_ok=True)
 
 

@@ -21,7 +21,14 @@ from sclcs.core.files import require_existing
 if TYPE_CHECKING:
     import zarr
 
-__all__ = ["create_array", "create_group", "open_group", "read_array", "rows_per_chunk"]
+__all__ = [
+    "create_array",
+    "create_group",
+    "open_group",
+    "read_array",
+    "require_format",
+    "rows_per_chunk",
+]
 
 CHUNK_BYTES = 2**20
 COMPRESSION_LEVEL = 1
@@ -71,6 +78,22 @@ def open_group(path: str | os.PathLike[str], kind: str) -> zarr.Group:
     if group.attrs.get("sclcs_kind") != kind:
         raise _not_a_store(path, kind)
     return group
+
+
+def require_format(path: str | os.PathLike[str], attributes: Mapping[str, Any], known: int) -> int:
+    """Return the format of a store; one that is newer than the known ones is refused."""
+    found = attributes.get("format_version")
+    if not isinstance(found, int):
+        raise DamagedStoreError(
+            f"The metadata of {path} does not tell its format; it is damaged, take it from a "
+            "backup or make it again."
+        )
+    if found > known:
+        raise UnreadableFileError(
+            f"{path} was written by sclcs {attributes.get('sclcs_version')} in a newer format; "
+            "update sclcs to read it."
+        )
+    return found
 
 
 def _not_a_store(path: Path, kind: str) -> UnreadableFileError:
@@ -129,7 +152,8 @@ def read_array(array: zarr.Array[Any], selection: Any = ...) -> NDArray[Any]:  #
     """
     try:
         return np.asarray(array.oindex[selection])
-    except (ValueError, RuntimeError, EOFError) as error:
+    # What zarr and its codecs raise when bytes or metadata are damaged.
+    except (ValueError, RuntimeError, EOFError, LookupError, TypeError, OSError) as error:
         raise DamagedStoreError(
             f"The array {array.name or array.path} in {array.store_path} is damaged ({error}); "
             "make the store again from its source."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sclcs.core.errors import name_first
 from sclcs.report.html.formats import plural
 from sclcs.report.html.html_report import HTMLReport
 from sclcs.report.html.parts import RunParts
@@ -102,4 +103,10 @@ def _notices(run: RunParts) -> list[str]:
         for name, record in run.work.items()
         if record.get("problem")
     ]
+    changed = [place for place in home.changed_outputs() if place != home.report_file.name]
+    if changed:
+        notices.append(
+            "These files are not as the run wrote them (edited or damaged): "
+            f"{name_first(changed)}. `sclcs run --config {home.config_file}` makes them again."
+        )
     return notices

@@ -1,0 +1,171 @@
+"""What the command says when something goes wrong, and how it ends.
+
+=====  =====================================================================
+code   means
+=====  =====================================================================
+0      done; also if the reader of the output went away (``| head``)
+2      a mistake of the user, a damaged file, or not enough memory or space
+3      a bug of sclcs; the details are in a log file
+130    Ctrl-C
+=====  =====================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sclcs.core.errors import InputError, SclcsError
+from sclcs.core.interrupts import was_interrupted, watch_interrupts
+
+__all__ = ["run_command"]
+
+MISTAKE, BUG, INTERRUPTED = 2, 3, 130
+#: Below, the compiler of the operators ends the process without a word.
+LEAST_ADDRESS_SPACE = 3 * 2**30
+_NEEDS_LITTLE = {"--help", "-h", "--version"}
+
+
+def run_command(command: Callable[[], object]) -> None:
+    """Call a command; whatever happens becomes a sentence and an exit code.
+
+    Parameters
+    ----------
+    command : callable
+        May raise anything.
+    """
+    _open_streams()
+    watch_interrupts()
+    try:
+        _require_address_space()
+        code = _exit_code(command)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 (the last handler there is)
+        code = _explain(error)
+    if code == 0 and was_interrupted():
+        code = _explain(KeyboardInterrupt())
+    sys.exit(code)
+
+
+def _exit_code(command: Callable[[], object]) -> int | str | None:
+    try:
+        command()
+    except SystemExit as stop:
+        for error in _chain(stop):
+            # typer ends with 1 when the output is closed, and takes any end of a file for Ctrl-D.
+            if isinstance(error, BrokenPipeError | EOFError):
+                raise error from None
+        return stop.code
+    return 0
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in found:
+        found.append(following)
+        following = following.__cause__ or following.__context__
+    return found
+
+
+def _explain(error: BaseException) -> int:
+    """Say on stderr what happened; return the exit code."""
+    if isinstance(error, BrokenPipeError):
+        _close_quietly()
+        return 0
+    if isinstance(error, KeyboardInterrupt):
+        _say("Interrupted; nothing half-written was left behind.")
+        return INTERRUPTED
+    sentence = _sentence(error)
+    if sentence is not None:
+        _say(f"Error: {sentence}")
+        return getattr(error, "exit_code", MISTAKE)
+    log = _write_log(error)
+    where = f"the details are in {log}" if log else "the details could not be written anywhere"
+    kind = type(error).__name__
+    _say(
+        f"Error: sclcs failed in a way it should not ({kind}: {_one_line(error)}). This is a bug "
+        f"of sclcs and no mistake of yours; {where}. Please report it."
+    )
+    return BUG
+
+
+def _sentence(error: BaseException) -> str | None:
+    """Return what to say about an error that is not our fault; None if it is."""
+    if isinstance(error, SclcsError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return (
+            f"There is not enough memory ({_one_line(error) or 'none was left'}); choose less "
+            "data, fewer --jobs or a larger machine."
+        )
+    if isinstance(error, RecursionError):
+        return "A file or a value is nested too deep to be read; write it in a simpler way."
+    if isinstance(error, UnicodeEncodeError):
+        return "A name or text holds bytes that are no valid UTF-8; rename it."
+    if isinstance(error, OSError) and error.errno is not None:
+        place = "" if error.filename is None else f" ({os.fsdecode(error.filename)[:200]})"
+        return f"The system refused: {error.strerror}{place}; check the path, space and rights."
+    return None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _say(sentence: str) -> None:
+    try:
+        sys.stderr.write(f"{sentence}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):  # nobody listens
+        pass
+
+
+def _write_log(error: BaseException) -> Path | None:
+    from sclcs.core.places import cache_folder
+
+    text = "".join(traceback.format_exception(error))
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    for folder in (cache_folder() / "logs", Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"sclcs-{stamp}-{os.getpid()}.log"
+            path.write_text(f"{sys.argv}\n{text}", encoding="utf-8", errors="backslashreplace")
+        except OSError:
+            continue
+        return path
+    return None
+
+
+def _open_streams() -> None:
+    """Give closed output streams a place to go, so that printing never fails."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _close_quietly() -> None:
+    """Send what is still in the buffers nowhere: the interpreter would complain when it ends."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def _require_address_space() -> None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or limit >= LEAST_ADDRESS_SPACE:
+        return
+    if not _NEEDS_LITTLE & set(sys.argv):
+        raise InputError(
+            f"sclcs needs {LEAST_ADDRESS_SPACE / 2**30:g} GB of address space, but `ulimit -v` "
+            f"allows {limit / 2**30:.2g} GB; raise the limit."
+        )
