@@ -16,10 +16,15 @@ from types import MappingProxyType
 import numpy as np
 
 from sclcs.numerics.arrays import Array
+from sclcs.numerics.ordered import products_of_rows
 from sclcs.spi.context import FamilyContext
 from sclcs.spi.families.covariance.fastmcd import minimum_covariance_determinant
-from sclcs.spi.families.covariance.inverses import inverse_from_spectrum, pseudo_inverse
-from sclcs.spi.families.covariance.lasso import START_SCALE, graphical_lasso
+from sclcs.spi.families.covariance.inverses import (
+    inverse_from_spectrum,
+    pseudo_inverse,
+    stable_inverse,
+)
+from sclcs.spi.families.covariance.lasso import START_SCALE, graphical_lasso, on_grid
 from sclcs.spi.families.covariance.lasso_cv import cross_validated_graphical_lasso
 
 __all__ = ["MEMBERS", "CovarianceParameters", "compute"]
@@ -60,7 +65,7 @@ class _Sample:
 
     @cached_property
     def empirical(self) -> Array:
-        covariance: Array = (self.centred @ self.centred.T) / self.rows.shape[-1]
+        covariance: Array = products_of_rows(self.centred) / self.rows.shape[-1]
         return covariance
 
     @cached_property
@@ -129,9 +134,10 @@ def _oracle_approximating(sample: _Sample) -> _Fit:
 
 
 def _graphical_lasso(sample: _Sample) -> _Fit:
-    # Rows are z-scored, hence all variances equal, hence the start has the eigenvectors of S.
-    start = sample.inverse(START_SCALE, (1.0 - START_SCALE) * sample.mean_variance)
-    return _penalised(graphical_lasso(sample.empirical, (sample.empirical, start)), sample)
+    empirical = on_grid(sample.empirical)
+    shrunk = START_SCALE * empirical
+    np.fill_diagonal(shrunk, np.diagonal(empirical))
+    return _penalised(graphical_lasso(empirical, (empirical, stable_inverse(shrunk))), sample)
 
 
 def _graphical_lasso_cv(sample: _Sample) -> _Fit:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.special
 
 from sclcs.numerics.arrays import Array
+from sclcs.numerics.ordered import products_of_rows
 from sclcs.spi.families.covariance.concentration import (
     Mask,
     best_of_starts,
@@ -58,7 +59,7 @@ def minimum_covariance_determinant(rows: Array, seed: int) -> Array:
     points = rows[:, kept]
     points -= points.mean(axis=-1, keepdims=True)
     factor = _consistency(n_regions, _KEPT_SHARE) / points.shape[-1]
-    covariance: Array = (points @ points.T) * factor
+    covariance: Array = products_of_rows(points) * factor
     return covariance
 
 

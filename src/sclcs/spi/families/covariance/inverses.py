@@ -1,12 +1,13 @@
-"""Inverses of symmetric matrices through their eigenvalues."""
+"""Inverses of symmetric matrices."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sclcs.numerics.arrays import Array
+from sclcs.numerics.ordered import inverse
 
-__all__ = ["inverse_from_spectrum", "pseudo_inverse"]
+__all__ = ["inverse_from_spectrum", "pseudo_inverse", "stable_inverse"]
 
 
 def inverse_from_spectrum(values: Array, vectors: Array) -> Array:
@@ -29,8 +30,8 @@ def inverse_from_spectrum(values: Array, vectors: Array) -> Array:
     sizes = np.abs(values)
     kept = sizes > sizes.max() * values.size * np.finfo(np.float64).eps
     basis = vectors[:, kept]
-    inverse: Array = (basis / values[kept]) @ basis.T
-    return (inverse + inverse.T) / 2.0
+    product: Array = (basis / values[kept]) @ basis.T
+    return (product + product.T) / 2.0
 
 
 def pseudo_inverse(matrix: Array) -> Array:
@@ -39,3 +40,9 @@ def pseudo_inverse(matrix: Array) -> Array:
         return np.full_like(matrix, np.nan)
     values, vectors = np.linalg.eigh(matrix)
     return inverse_from_spectrum(values, vectors)
+
+
+def stable_inverse(matrix: Array) -> Array:
+    """Return the inverse with the same digits on every processor, if it is positive definite."""
+    found = inverse(np.ascontiguousarray(matrix))
+    return found if np.isfinite(found).all() else pseudo_inverse(matrix)

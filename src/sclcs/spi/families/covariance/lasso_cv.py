@@ -13,8 +13,14 @@ from operator import itemgetter
 import numpy as np
 
 from sclcs.numerics.arrays import Array
-from sclcs.spi.families.covariance.inverses import pseudo_inverse
-from sclcs.spi.families.covariance.lasso import MOST_ITERATIONS, START_SCALE, graphical_lasso
+from sclcs.numerics.ordered import factorise, products_of_rows
+from sclcs.spi.families.covariance.inverses import stable_inverse
+from sclcs.spi.families.covariance.lasso import (
+    MOST_ITERATIONS,
+    START_SCALE,
+    graphical_lasso,
+    on_grid,
+)
 
 __all__ = ["cross_validated_graphical_lasso"]
 
@@ -71,8 +77,7 @@ def _folds(rows: Array) -> list[tuple[Array, Array]]:
 
 def _covariance(rows: Array) -> Array:
     centred = rows - rows.mean(axis=1, keepdims=True)
-    covariance: Array = centred @ centred.T / rows.shape[1]
-    return covariance
+    return on_grid(products_of_rows(centred) / rows.shape[1])
 
 
 def _fit(
@@ -80,8 +85,7 @@ def _fit(
 ) -> tuple[Array, Array] | None:
     shrunk = START_SCALE * start
     np.fill_diagonal(shrunk, np.diagonal(empirical))
-    first = (start, pseudo_inverse(shrunk))
-    return graphical_lasso(empirical, first, penalty, most_iterations)
+    return graphical_lasso(empirical, (start, stable_inverse(shrunk)), penalty, most_iterations)
 
 
 def _path_scores(train: Array, test: Array, penalties: Array) -> list[float]:
@@ -99,9 +103,11 @@ def _path_scores(train: Array, test: Array, penalties: Array) -> list[float]:
 
 
 def _log_likelihood(covariance: Array, precision: Array) -> float:
-    sign, log_determinant = np.linalg.slogdet(precision)
-    if sign <= 0:
-        return -np.inf
+    log_determinant = factorise(precision.copy())
+    if log_determinant == -np.inf:
+        sign, log_determinant = np.linalg.slogdet(precision)
+        if sign <= 0:
+            return -np.inf
     value = log_determinant - float((covariance * precision).sum())
     value -= len(covariance) * np.log(2.0 * np.pi)
     return value / 2.0 if np.isfinite(value) else -np.inf

@@ -1,9 +1,13 @@
 """Distance matrices of series, and of rows of distance matrices, as hyppo takes them.
 
-Distances come from squares and products, d(s, t)^2 = (-2 x_s x_t + x_s^2) + x_t^2, in this
-order. Rounding makes them differ in the last digits from |x_s - x_t|, and from d(t, s). That
+Distances of a series come from squares and products, d(s, t)^2 = (-2 x_s x_t + x_s^2) + x_t^2, in
+this order. Rounding makes them differ in the last digits from |x_s - x_t|, and from d(t, s). That
 is part of the definition: where values are tied, these digits decide which of two equal
 distances is the shorter one.
+
+For distances of rows hyppo has the same formula, but its products are BLAS's, whose rounding
+follows the processor: where values are tied, hyppo ranks neighbours by it. Ours are sums of
+squared differences in a fixed order, in which rows that are equal are equal neighbours.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from numpy.typing import NDArray
 
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
+from sclcs.numerics.ordered import square_distances
 
 __all__ = ["Ranks", "column_ranks", "distances_of_rows", "series_distances"]
 
@@ -36,17 +41,9 @@ def series_distances(rows: Array) -> Array:
 
 def distances_of_rows(matrices: Array) -> Array:
     """Return the Euclidean distances between the rows of every matrix, (region, row, row)."""
-    return np.stack([_distances_of_rows(points) for points in matrices])
-
-
-def _distances_of_rows(points: Array) -> Array:
-    norms = np.einsum("ij,ij->i", points, points)
-    squared = -2.0 * (points @ points.T)
-    squared += norms[:, None]
-    squared += norms[None, :]
-    np.maximum(squared, 0.0, out=squared)
-    np.fill_diagonal(squared, 0.0)
-    return np.sqrt(squared, out=squared)
+    return np.stack(
+        [np.sqrt(square_distances(np.ascontiguousarray(points))) for points in matrices]
+    )
 
 
 def column_ranks(columns: Array) -> Ranks:
