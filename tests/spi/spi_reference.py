@@ -53,4 +53,6 @@ def coupled_noise(seed: int, n_samples: int, n_regions: int, n_times: int) -> np
     for t in range(1, n_times):
         noise[..., t] += 0.4 * noise[..., t - 1]
     mixing = np.eye(n_regions) + 0.4 * rng.normal(size=(n_samples, n_regions, n_regions))
-    return 3.0 * (mixing @ noise) + rng.normal(size=(n_samples, n_regions, 1))
+    # Term by term: the rounding of a matrix product follows the processor.
+    mixed = sum(mixing[:, :, k, None] * noise[:, k, None, :] for k in range(n_regions))
+    return 3.0 * mixed + rng.normal(size=(n_samples, n_regions, 1))

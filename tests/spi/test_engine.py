@@ -220,3 +220,16 @@ def test_memory_budget_does_not_change_the_result():
     small = compute(many, "all", memory_bytes=1)
     whole = compute(many, "all")
     np.testing.assert_allclose(small, whole, rtol=1e-10, atol=1e-12)
+
+
+def test_infinite_values_are_undefined_like_any_other():
+    signals = np.random.default_rng(5).normal(size=(4, 40))
+    signals[3] = signals[1]  # their mutual information is infinite
+    result = compute(signals, ["mi_gaussian", "tlmi_gaussian"])
+    matrix = result.sel(spi="mi_gaussian").to_numpy()[0]
+    assert np.isnan(matrix[1, 3])
+    assert np.isnan(matrix[3, 1])
+    assert np.isfinite(matrix).sum() == 10
+    assert not np.isinf(result).any()
+    assert result["status"].sel(spi="mi_gaussian").item() == "partial-nan"
+    assert "2 of 12 values are not finite" in result["reason"].sel(spi="mi_gaussian").item()

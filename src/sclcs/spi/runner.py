@@ -195,7 +195,7 @@ def _finish(
     signals: StandardSignals,
     seconds: float,
 ) -> OperatorOutcome:
-    """Clear the diagonal, make symmetry exact, and judge every sample."""
+    """Clear the diagonal and what is infinite, make symmetry exact, and judge every sample."""
     n_regions = matrices.shape[-1]
     diagonal = np.arange(n_regions)
     matrices[:, diagonal, diagonal] = np.nan
@@ -203,6 +203,9 @@ def _finish(
         row, column = _upper_triangle(n_regions)
         matrices[:, column, row] = matrices[:, row, column]
     status, reason = judge_matrices(matrices, signals.constant_regions)
+    for sample, found in enumerate(status):
+        if found != Status.OK:  # an infinite value is as undefined as NaN, and is counted so
+            matrices[sample][np.isinf(matrices[sample])] = np.nan
     for sample, why in failures.items():
         status[sample], reason[sample] = Status.FAILED, why
     return OperatorOutcome(matrices, status, reason, seconds)
