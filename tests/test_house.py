@@ -9,7 +9,7 @@ from house_walk import PACKAGE, REPOSITORY, importers_of, modules
 
 ROOMS = [
     "core", "store", "numerics", "cohort", "spi", "pyspi", "compute", "encoder", "benchmark",
-    "estimation", "selection", "run_folder", "report", "runs", "experiments",
+    "estimation", "selection", "run_folder", "report", "plot", "runs", "experiments",
 ]  # fmt: skip
 MOST_FILES = 30
 #: Families of operators are loaded by their name in the catalogue, executors from their folder.

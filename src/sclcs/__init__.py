@@ -44,4 +44,5 @@ __getattr__, __dir__ = lazy_names(
         "simulate_cohort": "sclcs.cohort.simulation",
     },
     ["__version__"],
+    rooms=["benchmark", "cohort", "compute", "plot", "pyspi", "report", "selection", "spi"],
 )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sclcs.benchmark.balance import case_and_control
 from sclcs.core.progress import track
+from sclcs.report.brain_figure import brain_image, known_coordinates
 from sclcs.report.html.matrix import matrix_data, strongest
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
@@ -19,6 +20,7 @@ from sclcs.spi.fc_store import FCStore
 
 __all__ = ["class_means", "connectivity_section"]
 
+BRAIN_EDGES = 30
 MOST_WINNERS = 3  # pictures; every further one costs the reader more than it says
 
 Floats = NDArray[np.float64]
@@ -71,12 +73,25 @@ def _winner(store: FCStore, spi: str, tasks: list[str]) -> dict[str, Any]:
         "mean": {
             "data": matrix_data(mean, regions),
             "strongest": strongest(mean, regions, not symmetric),
+            "brain": _brain(mean, regions),
         },
         "differences": [
             _difference(task, labels[task], means, regions, symmetric)
             for task, means in by_class.items()
         ],
     }
+
+
+def _brain(mean: Floats, regions: list[str]) -> str | None:
+    """Draw the strongest connections in a glass brain, if the places of the regions are known."""
+    places = known_coordinates(regions)
+    if places is None:
+        return None
+    size = np.abs(np.where(np.isfinite(mean), mean, 0.0))
+    pairs = np.argwhere(np.triu(np.maximum(size, size.T), 1) > 0)
+    value = np.where(size >= size.T, mean, mean.T)  # of two directions the stronger
+    order = np.argsort(np.abs(value[pairs[:, 0], pairs[:, 1]]), kind="stable")[-BRAIN_EDGES:]
+    return brain_image([(int(a), int(b), float(value[a, b])) for a, b in pairs[order]], places)
 
 
 def _two_classes(samples: pd.DataFrame, task: str) -> bool:

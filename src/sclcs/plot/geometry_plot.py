@@ -1,0 +1,123 @@
+"""Operators as points: those that see samples alike lie together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.benchmark import Ranking, make_kernel
+from sclcs.core.errors import InputError
+from sclcs.estimation import Geometry, measure_geometry, shipped_geometry
+from sclcs.plot.inputs import axes_for
+from sclcs.report.style import BLUE, INK, MUTED, finish, shorten
+from sclcs.spi.names import operator_name
+from sclcs.spi.short_names import SHORT_NAMES
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+__all__ = ["geometry"]
+
+Floats = NDArray[np.float64]
+LABELLED = 8
+
+
+def geometry(
+    geometry: Geometry | xr.DataArray | None = None,
+    *,
+    ranking: Ranking | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw operators as points of a plane; near ones find the same samples alike.
+
+    The plane is that of classical scaling, which keeps the distances ``sqrt(2 - 2 s)`` of the
+    similarities ``s`` as well as a plane can.
+
+    Parameters
+    ----------
+    geometry : Geometry or xarray.DataArray, optional
+        A geometry, or matrices of several operators on samples of different subjects from
+        :func:`sclcs.spi.compute`; by default the table that comes with the package.
+    ranking : Ranking, optional
+        Colours the points by score and names the best; otherwise well-known operators are named.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> fc = sclcs.spi.compute(np.random.default_rng(0).normal(size=(6, 5, 80)), "panel")
+    >>> sclcs.plot.geometry(fc).get_title(loc="left").startswith("Geometry of")
+    True
+    """
+    known = _known(geometry)
+    if ranking is not None and not isinstance(ranking, Ranking):
+        raise InputError(f"Expected a Ranking, got {type(ranking).__name__}.")
+    if ranking is not None:
+        scored = ranking.table.dropna(subset=["score"]).drop_duplicates("spi")
+        known = known.take([str(spi) for spi in scored["spi"] if spi in set(known.operators)])
+    if len(known.operators) < 3:
+        raise InputError(f"A plane needs at least 3 operators, got {len(known.operators)}.")
+    axes = axes_for(ax, (7.0, 6.0))
+    points = _plane(known.similarity)
+    style: dict[str, Any] = {"color": BLUE} if ranking is None else _by_score(known, ranking)
+    drawn = axes.scatter(points[:, 0], points[:, 1], s=20, alpha=0.85, **style)
+    if ranking is not None:
+        axes.figure.colorbar(drawn, ax=axes, shrink=0.7, label=ranking.score.replace("_", " "))
+    for spi in _named(known, ranking):
+        place = points[known.operators.index(spi)]
+        axes.annotate(
+            shorten(operator_name(spi), 34), place, xytext=(4, 3), textcoords="offset points",
+            fontsize=7.5, color=INK,
+        )  # fmt: skip
+    axes.set_aspect("equal", "datalim")
+    finish(axes, f"Geometry of {len(known.operators)} operators")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[["left", "bottom"]].set_color(MUTED)
+    return axes
+
+
+def _known(geometry: object) -> Geometry:
+    if geometry is None:
+        try:
+            return shipped_geometry()
+        except FileNotFoundError as error:
+            raise InputError(
+                "This version brings no table of its own; give a Geometry or matrices of several "
+                "operators from sclcs.spi.compute."
+            ) from error
+    if isinstance(geometry, Geometry):
+        return geometry
+    if getattr(geometry, "dims", None) != ("spi", "sample", "source", "target"):
+        raise InputError(
+            "Expected a Geometry, or an array (spi, sample, source, target) from "
+            f"sclcs.spi.compute, got {type(geometry).__name__}."
+        )
+    matrices: xr.DataArray = geometry  # type: ignore[assignment]
+    complete = (matrices["status"] == "ok").all("sample").to_numpy()
+    names = [str(name) for name in matrices["spi"].to_numpy()[complete]]
+    kernels = [make_kernel(found).similarity for found in matrices.to_numpy()[complete]]
+    return measure_geometry(names, kernels, np.arange(matrices.sizes["sample"]))
+
+
+def _plane(similarity: Floats) -> Floats:
+    squared = 2.0 - 2.0 * similarity
+    centring = np.eye(len(squared)) - 1.0 / len(squared)
+    values, vectors = np.linalg.eigh(-0.5 * centring @ squared @ centring)
+    return np.asarray(vectors[:, [-1, -2]] * np.sqrt(np.maximum(values[[-1, -2]], 0.0)))
+
+
+def _by_score(known: Geometry, ranking: Ranking) -> dict[str, Any]:
+    return {"c": ranking.scores.reindex(list(known.operators)).to_numpy(), "cmap": "viridis"}
+
+
+def _named(known: Geometry, ranking: Ranking | None) -> list[str]:
+    wanted = list(SHORT_NAMES.values()) if ranking is None else list(ranking.table["spi"])
+    return [str(spi) for spi in wanted if spi in set(known.operators)][:LABELLED]
