@@ -27,9 +27,17 @@ def test_the_certificate_is_printed_and_stored(sclcs, saved, tmp_path):
     assert [item["task"] for item in stored] == ["diagnosis", "subject"]
 
 
-def test_a_target_instead_of_a_ratio(sclcs, saved, tmp_path):
-    out = tmp_path / "core.csv"
-    arguments = ["select", str(saved), *OPTIONS, "--target-ndcg", "0.3", "--json"]
-    done = sclcs(*arguments, "--out", out)
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["certificate"][0]["ndcg@10"]["expected"] >= 0.3
+def test_a_ranking_on_it_shows_the_order_only(sclcs, saved, tmp_path):
+    core, out = tmp_path / "core.csv", tmp_path / "ranking.csv"
+    chosen = sclcs("select", str(saved), *OPTIONS, "--ratio", "0.4", "--task", "diagnosis",
+                   "--out", core)  # fmt: skip
+    assert chosen.code == 0, chosen.err
+    arguments = ["rank", str(saved), "--task", "diagnosis", "--spis", "pearson,kendall,pec"]
+    shown = sclcs(*arguments, "--coreset", core, "--out", out, "--plot", tmp_path / "r.png")
+    assert shown.code == 0, shown.err
+    assert "nothing about the size of effects" in shown.out
+    assert "Pearson correlation (cov_EmpiricalCovariance)" in shown.out
+    for word in ("share", "interval", "best set", "p =", "p below"):
+        assert word not in shown.out
+    found = sclcs(*arguments, "--coreset", core, "--out", tmp_path / "again.csv", "--json")
+    assert not {"score", "low", "high"} & set(json.loads(found.out)["table"][0])

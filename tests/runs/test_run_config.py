@@ -87,7 +87,7 @@ def test_written_and_read_back_it_is_the_same(tmp_path):
             "out": str(tmp_path / "RUN"),
             "tasks": ["subject", "a: strange, label # column"],
             "parameters": {"panel": ["panel", "kendalltau"], "restarts": 3, "strata": None},
-            "target_ndcg": 0.9,
+            "ratio": 0.07,
             "title": 'yes: "no" \u00e9',
             "export": ["npz"],
         }

@@ -575,7 +575,7 @@ def test_a_store_put_aside_by_a_killed_run_does_no_harm(copied, finished, cohort
 @pytest.mark.parametrize(
     ("parameters", "error", "says"),
     [
-        ({"candidates": ["random", "gided"]}, UnknownNameError, "Unknown selection method 'gided'"),
+        ({"candidates": ["random"]}, UnknownNameError, "parameter of auto: candidates"),
         ({"fc": "nowhere.zarr"}, FileNotFoundError, "at nowhere.zarr"),
         ({"panel": ["pecc"]}, UnknownNameError, "'pecc'; the nearest are pec"),
         ({"restarts": 0}, InputError, "restarts to be a whole number of at least 1, got 0"),

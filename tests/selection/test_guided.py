@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
+from sclcs import Cohort, Ranking
 from sclcs.benchmark import ArraySource, rank
 from sclcs.benchmark.consistency import agreement
 from sclcs.cohort.simulation import simulate_cohort
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.selection import select
-from sclcs.selection.guided import method
 from sclcs.selection.guided.certificate import (
     FLATTEST,
     LeftOut,
@@ -135,18 +135,6 @@ def test_candidates_are_whole_subjects_when_memory_is_short(cohort, matrices):
     assert len(core) == 28
 
 
-def test_a_target_gives_the_smallest_size_and_the_curve(cohort, matrices, monkeypatch):
-    monkeypatch.setattr(method, "CURVE_RATIOS", (0.05, 0.1, 0.3))
-    core = guided(cohort, matrices, target_ndcg=0.45)
-    curve = core.parameters["curve"]
-    assert core.parameters["ratio"] == curve[-1]["ratio"]
-    assert len(core) == int(curve[-1]["ratio"] * len(cohort))
-    assert curve[-1]["expected"] >= 0.45
-    assert all(not (point["expected"] or 0) >= 0.45 for point in curve[:-1])
-    with pytest.raises(InputError, match=r"expected to reach an nDCG of 0\.9999"):
-        guided(cohort, matrices, target_ndcg=0.9999)
-
-
 def test_large_effects_are_guided_more_carefully_than_small_ones(cohort, matrices, monkeypatch):
     ordered = cohort.take(sorted(cohort.sample_ids))
     full = make_panel(ordered, ["subject", "diagnosis"], PANEL, fc=matrices).full
@@ -173,7 +161,7 @@ def test_weights_are_fitted_and_used_when_operators_are_scored(cohort, matrices)
     panel = make_panel(ordered, ["diagnosis"], PANEL, fc=matrices)
     rows, weights = core.rows(ordered.sample_ids), np.asarray(core.weight)
     expected = core_scores(panel, rows, weights)[0]
-    measured = rank(matrices, "diagnosis", PANEL, core).scores
+    measured = rank(matrices, "diagnosis", PANEL, core, "cohen_d", pooled=True).scores
     np.testing.assert_allclose(measured[panel.operators], expected, rtol=1e-4)
     assert not np.allclose(expected, core_scores(panel, rows)[0], rtol=1e-3)
 
@@ -191,23 +179,39 @@ def test_the_sidecar_keeps_the_certificate(cohort, matrices, tmp_path):
         assert set(item[name]) == {"expected", "low", "high"}
 
 
-def test_auto_tries_methods_that_train(cohort, matrices):
-    options = {"panel": PANEL, "fc": matrices, "task": "diagnosis", **FAST}
-    core = select(cohort, "auto", 0.2, candidates=["sclcs", "forgetting"], epochs=2, **options)
-    expected = core.parameters["expected_by_method"]
-    assert set(expected) == {"guided", "sclcs", "forgetting"}
-    assert core.parameters["chosen"] == max(expected, key=expected.get)
-    assert len(core) == 28
-
-
-def test_auto_takes_the_best_certificate(cohort, matrices):
+def test_auto_is_guided_for_labels_and_stratified_for_numbers(cohort, matrices):
     options = {"panel": PANEL, "fc": matrices, **FAST}
-    core = select(cohort, "auto", 0.2, candidates=["random", "pairs"], **options)
-    expected = core.parameters["expected_by_method"]
-    assert set(expected) == {"guided", "random", "pairs"}
-    assert core.parameters["chosen"] == max(expected, key=expected.get)
-    with pytest.raises(InputError, match="other than auto"):
-        select(cohort, "auto", 0.2, candidates=["auto"], **options)
+    core = select(cohort, "auto", 0.2, task="diagnosis", **options)
+    assert core.sample_ids == guided(cohort, matrices, task="diagnosis").sample_ids
+    assert core.parameters["chosen"] == "guided"
+    assert core.follows_target
+    samples = cohort.samples.assign(age=np.arange(len(cohort)) * 0.5)
+    aged = Cohort(cohort.signals, samples, cohort.regions)
+    drawn = select(aged, "auto", 0.2, task="age", **options)
+    assert drawn.sample_ids == select(aged, "stratified", 0.2).sample_ids
+    assert drawn.parameters["chosen"] == "stratified"
+    assert not drawn.follows_target
+    with pytest.raises(UnknownNameError, match="parameter of auto: candidates"):
+        select(cohort, "auto", 0.2, candidates=["random"], **options)
+
+
+def test_nothing_on_a_guided_core_set_is_an_effect(cohort, matrices, tmp_path):
+    core = guided(cohort, matrices, task="diagnosis")
+    found = rank(matrices, "diagnosis", PANEL, core)
+    assert found.ranks_only
+    assert found.table[["low", "high", "p", "p_single", "rank_low", "best_p"]].isna().all(None)
+    assert not found.table["best_set"].any()
+    assert set(found.table["source"]) == {"core-set"}
+    assert set(found.findings) <= {"entries", "classes"}
+    (sentence,) = found.answer
+    assert "nothing about the size of effects" in sentence
+    assert "order only" in repr(found)
+    again = Ranking.open(found.save(tmp_path / "r.csv"))
+    assert again.ranks_only
+    # A core-set that nothing guided is a smaller cohort, and says what it can.
+    drawn = rank(matrices, "diagnosis", PANEL, select(cohort, "stratified", 0.5))
+    assert not drawn.ranks_only
+    assert drawn.table["p"].notna().all()
 
 
 def test_kendall_is_that_of_scipy():
@@ -218,20 +222,20 @@ def test_kendall_is_that_of_scipy():
 def test_a_perfect_prediction_is_certified_as_such():
     full = np.linspace(0, 1, 9)[None]
     families = list("aabbccdde")
-    (perfect,) = certify(LeftOut(full, full.copy(), families, ["subject"]))
+    (perfect,) = certify(LeftOut(full, full.copy(), families, ["subject"], ("cohen_d",)))
     assert perfect.ndcg[0] == pytest.approx(1)
     assert perfect.kendall[1] == pytest.approx(1)
     noise = np.random.default_rng(2).normal(size=full.shape)
-    (noisy,) = certify(LeftOut(full, full + noise, families, ["subject"]))
+    (noisy,) = certify(LeftOut(full, full + noise, families, ["subject"], ("cohen_d",)))
     assert noisy.ndcg[0] < 0.9
-    assert certify(LeftOut(full, full * np.nan, families, ["subject"])) == []
+    assert certify(LeftOut(full, full * np.nan, families, ["subject"], ("cohen_d",))) == []
 
 
 def test_few_large_families_are_less_certain_than_many_lone_operators():
     random = np.random.default_rng(3)
     full = random.normal(size=(1, 12))
     errors = 0.4 * random.normal(size=full.shape)
-    left_out = LeftOut(full, full + errors, list("abcdefghijkl"), ["x"])
+    left_out = LeftOut(full, full + errors, list("abcdefghijkl"), ["x"], ("cohen_d",))
     (lone,) = certify(left_out, sizes=[1] * 60)
     (large,) = certify(left_out, sizes=[50, 10])
     assert large.unseen == lone.unseen == 60
@@ -254,8 +258,8 @@ def test_mistakes_are_named(cohort, matrices):
         guided(cohort, matrices, task="colour")
     with pytest.raises(InputError, match="restarts to be a whole number of at least 1"):
         guided(cohort, matrices, restarts=0)
-    with pytest.raises(InputError, match="target_ndcg to be a number above 0 and below 1"):
-        guided(cohort, matrices, target_ndcg=95)
+    with pytest.raises(UnknownNameError, match="parameter of guided: target_ndcg"):
+        guided(cohort, matrices, target_ndcg=0.95)
     with pytest.raises(InputError, match="weights to be true or false"):
         guided(cohort, matrices, weights="some")
     with pytest.raises(InputError, match="distrust to be a number of at least 0"):
@@ -285,7 +289,7 @@ def test_the_certificate_is_about_the_score_that_was_asked_for(cohort, matrices,
     panel = make_panel(ordered, ["diagnosis"], PANEL, fc=matrices, score=score)
     whole = rank(matrices, "diagnosis", PANEL, score=score).scores
     np.testing.assert_allclose(panel.asked[0], whole[panel.operators], rtol=1e-4)
-    followed = rank(matrices, "diagnosis", PANEL, score=searched).scores
+    followed = rank(matrices, "diagnosis", PANEL, score=searched, pooled=True).scores
     np.testing.assert_allclose(panel.full[0], followed[panel.operators], rtol=1e-4)
     rows = core.rows(ordered.sample_ids)
     on_core = rank(matrices, "diagnosis", PANEL, core, score=score).scores
@@ -323,7 +327,7 @@ def test_left_out_operators_are_predicted_in_the_score_that_was_asked_for(cohort
     groups = [f"group {k}" for k in range(len(panel.operators))]
     unguided = Found(rows, np.inf, np.inf, 0)
     found = leave_groups_out(panel, groups, lambda _: unguided)
-    assert found.score == score
+    assert found.scores == (score,)
     whole = rank(matrices, "diagnosis", PANEL, score=score).scores[panel.operators].to_numpy()
     on_core = rank(matrices, "diagnosis", PANEL, core, score).scores[panel.operators].to_numpy()
     for place in range(len(panel.operators)):

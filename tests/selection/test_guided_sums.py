@@ -156,14 +156,14 @@ def single_samples(panel):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_search_never_worsens_and_says_the_truth(panel, seed):
     objective = Objective(panel.full, operator_weights(panel.families), np.full(2, 0.1), 0.1)
-    start = np.random.default_rng(seed).choice(N_SAMPLES, 12, replace=False)
+    start = np.random.default_rng(seed).choice(N_SAMPLES, 14, replace=False)
     found = search(panel, objective, single_samples(panel), [start], proposals=400, seed=seed)
     before = objective.value(core_scores(panel, np.sort(start)))
     after = objective.value(core_scores(panel, np.sort(found.rows)))
     assert found.start_value == pytest.approx(before, abs=1e-9)
     assert found.value == pytest.approx(after, abs=1e-9)
     assert after <= before
-    assert len(set(found.rows)) == 12
+    assert len(set(found.rows)) == 14
 
 
 def test_the_search_stops_when_nothing_helps_any_more(panel):

@@ -74,7 +74,9 @@ def rank(
         Which operators, see :func:`sclcs.spi.resolve`; by default all of a store or array,
         ``"paper-fast"`` of a cohort.
     coreset : CoreSet, optional
-        Rank on these samples only. Operators that are not finite or constant are recognised
+        Rank on these samples only. Where it was chosen by labels and connectivity together
+        (guided, a classifier) scores say nothing but the order: there are no intervals and no p.
+        Operators that are not finite or constant are recognised
         on all samples of the source, so that every core-set ranks the same operators.
     score : str, optional
         See :data:`sclcs.benchmark.CRITERIA`; by default ``"share"`` for labels and numbers,
@@ -165,6 +167,9 @@ def rank(
     )
     criterion = find_criterion(score, question.target)
     criterion.check(question)
+    follows = coreset is not None and coreset.follows_target
+    if follows:  # redraws and permutations of samples that were chosen by the target are no test
+        bootstrap = permutations = 0
     (evaluation,) = evaluate(
         matrices,
         operators,
@@ -181,6 +186,8 @@ def rank(
         ranks_only=similarity == "spearman",
         seed=seed,
     )
+    if coreset is not None:
+        table["source"] = "core-set"
     facts = {
         "question": question.facts(),
         "score": criterion.name,
@@ -239,6 +246,5 @@ def _coreset_facts(coreset: CoreSet | None, question: Question) -> dict[str, Any
         "samples": len(coreset),
         "subjects": question.n_subjects,
         "weighted": coreset.weight is not None,
-        # A search that looked at scores leaves a certificate, and enlarges them.
-        "guided": bool(coreset.parameters.get("guided", "certificate" in coreset.parameters)),
+        "guided": coreset.follows_target,
     }

@@ -111,7 +111,8 @@ class Ranking:
 
     def __repr__(self) -> str:
         where = "all samples" if self.coreset is None else f"{self.coreset['samples']} samples"
-        return f"Ranking({len(self)} operators, task {self.task!r}, {self.score}, {where})"
+        order = ", order only" if self.ranks_only else ""
+        return f"Ranking({len(self)} operators, task {self.task!r}, {self.score}, {where}{order})"
 
     def _repr_html_(self) -> str:
         where = "all samples" if self.coreset is None else f"{self.coreset['samples']} samples"
@@ -136,8 +137,8 @@ class Ranking:
     def ranks_only(self) -> bool:
         """Whether scores and intervals are no effects, because a search enlarged them.
 
-        So it is on a core-set that was chosen by looking at scores: it says something about
-        the order of operators, and nothing about the size of effects.
+        So it is on a core-set that was chosen by labels and connectivity together (guided, by a
+        classifier): it says something about the order of operators, and nothing about the size of effects.
         """
         return self.coreset is not None and bool(self.coreset.get("guided"))
 

@@ -185,7 +185,8 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     if warning:
         typer.echo(f"Note: the score {ranking.score} {warning}.", err=True)
     if as_json:
-        rows = plain(ranking.table.to_dict(orient="records"))
+        hidden = ["score", "low", "high"] if ranking.ranks_only else []
+        rows = plain(ranking.table.drop(columns=hidden).to_dict(orient="records"))
         facts = {"ranking": str(out), "plot": None if plot is None else str(plot)}
         asked = {"task": ranking.task, "score": ranking.score}
         found = {"answer": ranking.answer, "findings": ranking.findings, "table": rows}

@@ -58,10 +58,6 @@ def run(
     ratio: Annotated[
         float | None, typer.Option(help="Share of the samples in the core-set. [0.1]")
     ] = None,
-    target_ndcg: Annotated[
-        float | None,
-        typer.Option(help="guided: the smallest core-set expected to reach it, not a ratio."),
-    ] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(help="A parameter of the method as name=value; may be repeated."),
@@ -132,7 +128,6 @@ def run(
         "spis": spis and ",".join(spis),
         "method": method,
         "ratio": ratio,
-        "target_ndcg": target_ndcg,
         "parameters": parse_parameters(param) or None,
         "seed": seed,
         "score": score,

@@ -32,10 +32,6 @@ def select(
         str | None,
         typer.Option(help="What is ranked (guided, auto, trained methods); commas for several."),
     ] = None,
-    target_ndcg: Annotated[
-        float | None,
-        typer.Option(help="guided: the smallest core-set expected to reach it, not a ratio."),
-    ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of training, for methods that train.")
     ] = None,
@@ -69,7 +65,7 @@ def select(
 
     _require_new(out)
     parameters = parse_parameters(param)
-    asked = {"epochs": epochs, "task": task, "target_ndcg": target_ndcg}
+    asked = {"epochs": epochs, "task": task}
     parameters |= {name: value for name, value in asked.items() if value is not None}
     if density:
         parameters["density"] = True

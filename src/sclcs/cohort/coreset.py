@@ -71,6 +71,14 @@ class CoreSet:
     subjects: Sequence[str] | None = None
     fingerprint: str | None = None
 
+    @property
+    def follows_target(self) -> bool:
+        """Whether it was chosen by labels and connectivity together (guided, a classifier).
+
+        Operators can be put in order on such a core-set; their scores there are no effects.
+        """
+        return bool(self.parameters.get("follows_target", self.method == "guided"))
+
     def __post_init__(self) -> None:
         ids = [str(name) for name in self.sample_ids]
         object.__setattr__(self, "sample_ids", ids)

@@ -25,7 +25,7 @@ from sclcs.experiments.guided_splits import Split, family_splits
 from sclcs.experiments.options import TOY_SEARCH, Options
 from sclcs.experiments.setup import Setup
 from sclcs.selection.guided.guide import Guide, Guided
-from sclcs.selection.guided.method import GuidedParameters, search_settings
+from sclcs.selection.guided.method import GuidingParameters, search_settings
 from sclcs.selection.guided.objective import core_scores
 from sclcs.selection.guided.panel import Panel, make_panel
 
@@ -93,7 +93,7 @@ class UnseenFamilies:
         if self.options.toy:
             changes = TOY_SEARCH | changes
         panel = self.everything.of_task(task).only(split.guiding)
-        parameters = GuidedParameters(task=[task], **changes)
+        parameters = GuidingParameters(task=[task], **changes)
         return Guide(self.cohort, panel, search_settings(self.cohort, parameters), seed)
 
     def rows(self, core: CoreSet) -> Integers:

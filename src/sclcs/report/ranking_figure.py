@@ -51,7 +51,7 @@ def draw_ranking(ranking: Ranking, shown: int = SHOWN) -> Figure:
     panels = figure.subplots(1, 2, sharey=True, width_ratios=[1.6, 1], squeeze=False)[0]
     if ranking.ranks_only:  # scores and intervals of a guided core-set are no effects
         top = top.assign(score=np.nan, low=np.nan, high=np.nan, rank_low=np.nan, rank_high=np.nan)
-        panels[0].text(0.5, 0.5, "chosen by looking at scores:\nranks only", ha="center",
+        panels[0].text(0.5, 0.5, "chosen by labels and connectivity:\nranks only", ha="center",
                        va="center", color=MUTED, transform=panels[0].transAxes)  # fmt: skip
         panels[0].set_xticks([])
     _dots(panels[0], places, top, ("score", "low", "high"), BLUE)

@@ -67,9 +67,6 @@ class RunConfig(Settings):
     )
     method: str = setting("how the core-set is chosen", "guided")
     ratio: float = setting("share of the samples in it", 0.1, gt=0, le=1)
-    target_ndcg: float | None = setting(
-        "instead of ratio (guided): the smallest core-set expected to reach it", None, gt=0, lt=1
-    )
     parameters: dict[str, Any] = setting(
         "parameters of the method; `sclcs select --list --method NAME`", {}
     )

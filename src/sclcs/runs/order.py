@@ -73,11 +73,10 @@ class RunOrder:
     def parameters(self) -> Settings:
         """All parameters of the method, those it shares with the run filled in."""
         given = dict(self.config.parameters)
-        if self.selector.guided:
+        if self.selector.takes_task and not self.selector.needs_training:
             given.setdefault("task", list(self.config.tasks))
+        if self.selector.guided:
             given.setdefault("score", self._common_score)
-        if self.config.target_ndcg is not None:
-            given["target_ndcg"] = self.config.target_ndcg
         return self.selector.complete(given)
 
     def criterion(self, task: str) -> Criterion:
@@ -186,8 +185,6 @@ class RunOrder:
         config = self.config
         _ = self.operators, self.panel, [self.criterion(task) for task in config.tasks]
         chosen = self.parameters.to_dict()
-        for name in chosen.get("candidates", ()):
-            find_selector(name)
         if self.panel and not self.computes_panel:
             FCStore.open(chosen["fc"])
         if config.executor.kind.start is None:
@@ -199,8 +196,7 @@ class RunOrder:
             raise InputError(f"Expected every task once, got {', '.join(config.tasks)}.")
         if self.selector.needs_training and find_spec("torch") is None:
             raise MissingDependencyError.for_extra("torch", "torch")
-        if config.target_ndcg is None:
-            core_size(self.given, config.ratio)
+        core_size(self.given, config.ratio)
         self.check_tasks(self.given.samples)
 
     def check_tasks(self, samples: pd.DataFrame) -> dict[str, dict[str, Any]]:

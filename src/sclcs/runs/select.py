@@ -62,9 +62,11 @@ def select_stage(order: RunOrder) -> Stage:
 
 def _identity(order: RunOrder) -> Identity:
     config = order.config
-    parameters = {"method": config.method, **order.parameters.deciding()}
-    if config.target_ndcg is None:
-        parameters["ratio"] = config.ratio
+    parameters = {
+        "method": config.method,
+        "ratio": config.ratio,
+        **order.parameters.deciding(),
+    }
     return Identity(
         "core-set",
         inputs={"cohort": order.folder.check()["fingerprint"], "panel": _panel_identity(order)},
@@ -85,13 +87,12 @@ def _panel_identity(order: RunOrder) -> Identity | None:
 
 def _versions(order: RunOrder) -> dict[str, Any]:
     """Return the versions of all that has a part in the choice."""
-    parameters = order.parameters.to_dict()
-    rows = [order.selector, *map(find_selector, parameters.get("candidates", ()))]
-    if "candidates" in parameters:
-        rows.append(find_selector("guided"))  # which auto always tries
+    rows = [order.selector]
+    if order.selector.name == "auto":
+        rows += [find_selector(name) for name in ("guided", "stratified")]
     found: dict[str, Any] = {row.name: row.version for row in rows}
-    networks = {row.network for row in rows} - {""}
-    found |= {name: TRAINING_VERSIONS[name] for name in sorted(networks)}
+    if order.selector.network:
+        found[order.selector.network] = TRAINING_VERSIONS[order.selector.network]
     if order.selector.guided:
         found |= {f"score of {task}": order.criterion(task).version for task in order.config.tasks}
     return found

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
+from sclcs.benchmark import find_target
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.sample_order import id_order
 from sclcs.core.errors import InputError, name_first
+from sclcs.core.seeds import generator
 from sclcs.core.settings import Settings, as_list, setting
+from sclcs.selection.controlled_rounding import controlled_rounding
 from sclcs.selection.registry import Choice, Selector, register
 from sclcs.selection.sample_order import chances, place_in_group
 
-__all__ = ["PAIRS", "STRATIFIED", "SUBJECTS", "even_order"]
+__all__ = ["PAIRS", "STRATIFIED", "SUBJECTS", "usual_strata"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-USUAL_STRATA = ("site", "diagnosis")
+SITE = "site"
+USUAL_STRATA = ("diagnosis", SITE)
 
 
 class PairsParameters(Settings):
@@ -37,8 +42,11 @@ class PairsParameters(Settings):
 class StratifiedParameters(PairsParameters):
     """Parameters of ``stratified``."""
 
+    task: Annotated[list[str] | None, BeforeValidator(as_list)] = setting(
+        "what operators are ranked for: its label is kept in proportion; diagnosis, if there", None
+    )
     strata: Annotated[list[str] | None, BeforeValidator(as_list)] = setting(
-        "columns that make the strata; site and diagnosis, if there", None
+        "columns kept in proportion, the most important first; the task's label, then site", None
     )
 
 
@@ -68,71 +76,145 @@ def _choose_pairs(cohort: Cohort, size: int, seed: int, parameters: PairsParamet
     return Choice(order[:size].astype(np.int64))
 
 
-def even_order(strata: Integers, lots: Floats, stratum_lots: Floats) -> Floats:
-    """Return places in a queue whose every beginning holds each stratum in proportion.
-
-    The k-th member of a stratum of n stands at (k + 1/2) / n (Webster's method of sharing
-    seats): beginnings of the queue are nested, which largest remainders are not.
-
-    Parameters
-    ----------
-    strata : array of int
-        Stratum of each unit, numbered from 0.
-    lots : array of float
-        Random order inside strata.
-    stratum_lots : array of float
-        One per stratum; decides between members at the same place.
-
-    Returns
-    -------
-    array of float
-        Rank of each unit in the queue.
-    """
-    counts = np.bincount(strata)
-    places = (place_in_group(strata, lots) + 0.5) / counts[strata]
-    queue = np.lexsort((stratum_lots[strata], places))
-    ranks = np.empty(len(strata))
-    ranks[queue] = np.arange(len(strata))
-    return ranks
-
-
 def _choose_stratified(
     cohort: Cohort, size: int, seed: int, parameters: StratifiedParameters
 ) -> Choice:
-    columns = _stratum_columns(cohort, parameters.strata)
-    parts = [cohort.labels(name).map(str).to_numpy(dtype=str) for name in columns]
-    stratum_of_sample = pd.Series([" x ".join(cells) for cells in zip(*parts, strict=True)])
-    subjects = cohort.samples["subject"].to_numpy(dtype=str)
-    # A subject seen at two sites counts once in each.
-    units, unit_codes = np.unique(
-        np.array([f"{s}\x1f{g}" for s, g in zip(subjects, stratum_of_sample, strict=True)]),
-        return_inverse=True,
-    )
-    names, strata_codes = np.unique([unit.split("\x1f")[1] for unit in units], return_inverse=True)
-    ranks = even_order(
-        strata_codes, chances(seed, "subject", units), chances(seed, "stratum", names)
-    )
-    rounds = _rounds(cohort, seed, parameters.windows, unit_codes)
+    columns = _stratum_columns(cohort, parameters)
+    units = _units(cohort, columns)
+    rounds = _rounds(cohort, seed, parameters.windows, units.of_sample)
     lots = chances(seed, "window", cohort.sample_ids)
-    order = np.lexsort((lots, ranks[unit_codes], rounds))
-    facts = {"strata_used": list(columns), "n_strata": len(names)}
-    return Choice(order[:size].astype(np.int64), facts=facts)
+    order = np.lexsort((lots, units.lots(seed)[units.of_sample], rounds))
+    taken: list[Integers] = []
+    left = size
+    for number in range(int(rounds.max()) + 1):
+        members = order[rounds[order] == number]
+        if left < len(members):
+            members = _part_of_round(units, members, left, parameters.windows, seed)
+        taken.append(members)
+        left -= len(members)
+        if not left:
+            break
+    facts = {"strata_used": columns, "n_strata": int(units.cells.max()) + 1}
+    return Choice(np.concatenate(taken).astype(np.int64), facts=facts)
 
 
-def _stratum_columns(cohort: Cohort, asked: list[str] | None) -> list[str]:
-    if asked is None:
-        found = [name for name in USUAL_STRATA if name in cohort.samples]
-        if not found:
-            raise InputError(
-                f"Strata are made of {' and '.join(USUAL_STRATA)}, but the cohort has neither; "
-                f"name columns with strata=..., it has {name_first(cohort.samples.columns, 10)}."
-            )
-        return found
-    for name in asked:
-        cohort.labels(name)
-    if not asked:
-        raise InputError("Expected at least one column in strata, got none.")
-    return asked
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """Subjects (one seen at two sites is a unit at each), and what they are.
+
+    Parameters
+    ----------
+    names : array of str
+    of_sample : array of int
+        The unit of each sample.
+    cells, rows, columns : array of int
+        Of each unit: combination of all strata, the first stratum, the second.
+    """
+
+    names: NDArray[np.str_]
+    of_sample: Integers
+    cells: Integers
+    rows: Integers
+    columns: Integers
+
+    def lots(self, seed: int) -> Floats:
+        """Return a random number per unit."""
+        return chances(seed, "subject", self.names)
+
+
+def _units(cohort: Cohort, columns: Sequence[str]) -> _Units:
+    parts = [cohort.labels(name).map(str).to_numpy(dtype=str) for name in columns]
+    subjects = cohort.samples["subject"].to_numpy(dtype=str)
+    joined = np.array(["\x1f".join(texts) for texts in zip(subjects, *parts, strict=True)])
+    names, first, of_sample = np.unique(joined, return_index=True, return_inverse=True)
+    codes = [np.unique(part[first], return_inverse=True)[1] for part in parts]
+    cells = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)[1].ravel()
+    second = codes[1] if len(codes) > 1 else np.zeros_like(codes[0])
+    return _Units(names, of_sample, cells, codes[0], second)
+
+
+def _part_of_round(
+    units: _Units, members: Integers, left: int, windows: int, seed: int
+) -> Integers:
+    """Take some of the samples of a round, so that strata keep their shares of its units.
+
+    Parameters
+    ----------
+    units : _Units
+    members : array of int
+        The samples of the round, those of a unit side by side.
+    left : int
+        How many are wanted.
+    windows : int
+        How many a unit gives, if it has as many.
+    seed : int
+    """
+    given = units.of_sample[members]
+    present = np.unique(given)
+    for n_units in range(-(-left // windows), len(present) + 1):
+        chosen = _proportional(units, present, n_units, seed)
+        taken = members[np.isin(given, chosen)]
+        if len(taken) >= left:
+            return taken[:left]  # the last unit may be cut short
+    return members[:left]
+
+
+def _proportional(units: _Units, present: Integers, n_units: int, seed: int) -> Integers:
+    """Choose units: cells, and above all their rows and columns, in proportion."""
+    cells, first, of_unit = np.unique(units.cells[present], return_index=True, return_inverse=True)
+    counts = np.bincount(of_unit)
+    rows, columns = (
+        np.unique(codes[present][first], return_inverse=True)[1]
+        for codes in (units.rows, units.columns)
+    )
+    quota = controlled_rounding(
+        n_units * counts / counts.sum(),
+        rows,
+        columns,
+        generator(seed, "select", "strata", n_units, len(cells)),
+    )
+    place = place_in_group(of_unit, units.lots(seed)[present])
+    return present[place < quota[of_unit]]
+
+
+def _stratum_columns(cohort: Cohort, parameters: StratifiedParameters) -> list[str]:
+    if parameters.strata is not None:
+        for name in parameters.strata:
+            cohort.labels(name)
+        if not parameters.strata:
+            raise InputError("Expected at least one column in strata, got none.")
+        return list(parameters.strata)
+    targets = [find_target(cohort.samples, name) for name in parameters.task or ()]
+    labels = [target.name for target in targets if target.kind == "classes"]
+    found = usual_strata(cohort.samples.columns, labels)
+    if not found:
+        raise InputError(
+            f"Strata are made of {' and '.join(USUAL_STRATA)}, but the cohort has neither; "
+            f"name columns with strata=..., it has {name_first(cohort.samples.columns, 10)}."
+        )
+    return found
+
+
+def usual_strata(columns: Iterable[str], labels: Sequence[str] = ()) -> list[str]:
+    """Return the columns whose shares a core-set keeps: what is asked, or the diagnosis; the site.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        What the cohort has.
+    labels : sequence of str
+        Labels that operators are ranked for.
+
+    Returns
+    -------
+    list of str
+        Classes first: where not everything can be kept, they are.
+    """
+    there = set(columns)
+    known = [name for name in USUAL_STRATA if name in there]
+    if not labels:
+        return known
+    return list(dict.fromkeys([labels[0], *(n for n in known if n == SITE), *labels[1:]]))
 
 
 SUBJECTS = register(
@@ -157,11 +239,11 @@ PAIRS = register(
 STRATIFIED = register(
     Selector(
         name="stratified",
-        summary="As pairs, with every combination of site and diagnosis in proportion.",
-        reference="stratified two-stage sampling; shares by Webster's method",
+        summary="As pairs, with classes and sites in proportion at every size.",
+        reference="stratified two-stage sampling; controlled rounding (Cox 1987)",
         choose=_choose_stratified,
         parameters=StratifiedParameters,
+        version=2,
         needs_labels=True,
-        nested=True,
     )
 )

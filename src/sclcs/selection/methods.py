@@ -76,6 +76,8 @@ def select(
     # Where results are kept, or how fast they come, is no part of how they were made.
     deciding = {name: value for name, value in chosen.deciding().items() if value is not None}
     recorded = {"ratio": ratio, **deciding}
+    if selector.follows_target:
+        recorded["follows_target"] = True
     names = cohort.sample_ids
     return CoreSet(
         [names[row] for row in choice.rows],

@@ -115,6 +115,11 @@ class Selector:
         """Whether the choice always depends on the task."""
         return self.takes_task and (self.needs_training or self.guided)
 
+    @property
+    def follows_target(self) -> bool:
+        """Whether labels and connectivity decide together, so that effects look larger there."""
+        return self.guided or self.network == "classifier"
+
     def complete(self, given: Mapping[str, Any]) -> Settings:
         """Return all parameters, checked; an unknown name is an error that lists the known ones."""
         if "density" in given and not self.can_balance:

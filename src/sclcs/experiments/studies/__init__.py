@@ -13,6 +13,7 @@ from sclcs.experiments.studies import windows
 from sclcs.experiments.studies import cost
 from sclcs.experiments.studies import ablation
 from sclcs.experiments.studies import guided
+from sclcs.experiments.studies import soundness
 
 __all__ = [
     "ablation",
@@ -25,6 +26,7 @@ __all__ = [
     "labels",
     "main",
     "operators",
+    "soundness",
     "universal",
     "windows",
 ]

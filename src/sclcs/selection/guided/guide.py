@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError
 from sclcs.selection.guided.certificate import (
     Certificate,
     certify,
@@ -233,21 +232,6 @@ class Guide:
     def _plain(self, rows: Integers, certificates: list[Certificate]) -> Guided:
         found = Found(rows, float("inf"), float("inf"), 0)
         return Guided(self.panel.rows[rows], found, self.panel.searched, certificates, None)
-
-    def certify_rows(self, rows: Integers) -> list[Certificate]:
-        """Certify a core-set that no operator guided, given by rows of the cohort."""
-        places = np.searchsorted(self.panel.rows, rows)
-        known = self.panel.rows[np.minimum(places, len(self.panel.rows) - 1)] == rows
-        if not known.all():
-            raise InputError(
-                "Expected samples among the candidates of the panel; raise memory_gb, so that "
-                "all samples are."
-            )
-        return self._certify_candidates(places, self._scatter(len(rows))[1])
-
-    def _certify_candidates(self, rows: Integers, scored: Sequence[Floats]) -> list[Certificate]:
-        found = Found(rows, float("inf"), float("inf"), 0)
-        return self._certify(scored, lambda _left_out: found)
 
     def _certify(
         self, scored: Sequence[Floats], choose: Callable[[NDArray[np.bool_]], Found]

@@ -11,28 +11,24 @@ from pydantic import BeforeValidator
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.sample_order import id_order
-from sclcs.core.errors import InputError
 from sclcs.core.settings import Names, Settings, as_list, setting
-from sclcs.selection.guided.guide import Guide, Guided, SearchSettings
+from sclcs.selection.by_subject import usual_strata
+from sclcs.selection.guided.guide import Guide, SearchSettings
 from sclcs.selection.guided.panel import make_panel
 from sclcs.selection.guided.search import Constraints
 from sclcs.selection.registry import Choice, Selector, register
 
 __all__ = [
-    "CURVE_RATIOS",
     "DEFAULT_PANEL",
     "GUIDED",
-    "GuidedParameters",
     "GuidingParameters",
+    "choose_guided",
     "make_guide",
     "search_settings",
 ]
 
 #: Operators that guide unless others are asked for: the catalogue's set of this name.
 DEFAULT_PANEL = "panel"
-#: Sizes that are tried for a target.
-CURVE_RATIOS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
-USUAL_STRATA = ("site", "diagnosis")
 
 
 class GuidingParameters(Settings):
@@ -56,7 +52,7 @@ class GuidingParameters(Settings):
         "an FC store that holds the panel, so that nothing is computed", None, decides=False
     )
     strata: Annotated[list[str] | None, BeforeValidator(as_list)] = setting(
-        "columns whose shares are kept; by default site, diagnosis and the tasks' labels", None
+        "columns whose shares are kept; by default the tasks' labels, diagnosis and site", None
     )
     min_subjects: int = setting("fewest subjects in the core-set", 0, ge=0)
     whole_subjects: bool = setting(
@@ -79,14 +75,6 @@ class GuidingParameters(Settings):
         "for similarities; if short, whole subjects are drawn as candidates", 3.0, gt=0
     )
     n_jobs: int = setting("threads that compute the panel", 1, decides=False)
-
-
-class GuidedParameters(GuidingParameters):
-    """Parameters of ``guided``."""
-
-    target_ndcg: float | None = setting(
-        "instead of a ratio: the smallest core-set whose certificate reaches it", None, gt=0, lt=1
-    )
 
 
 def make_guide(cohort: Cohort, seed: int, parameters: GuidingParameters) -> Guide:
@@ -132,16 +120,26 @@ def search_settings(cohort: Cohort, parameters: GuidingParameters) -> SearchSett
     )
 
 
-def _choose(cohort: Cohort, size: int, seed: int, parameters: GuidedParameters) -> Choice:
+def choose_guided(cohort: Cohort, size: int, seed: int, parameters: GuidingParameters) -> Choice:
+    """Choose a core-set that keeps the order of the panel, with its certificate.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    size : int
+        Number of samples.
+    seed : int
+    parameters : GuidingParameters
+
+    Returns
+    -------
+    Choice
+    """
     order = id_order(cohort.sample_ids)
     guide = make_guide(cohort.take(order), seed, parameters)
-    facts: dict[str, Any] = {}
-    if parameters.target_ndcg is None:
-        guided = guide.choose(size)
-    else:
-        guided, facts = _smallest(guide, parameters.target_ndcg)
+    guided = guide.choose(size)
     panel = guide.panel
-    facts |= {"panel_used": panel.operators, "panel_left_out": panel.left_out}
+    facts: dict[str, Any] = {"panel_used": panel.operators, "panel_left_out": panel.left_out}
     strata = list(guide.settings.constraints.strata)
     facts |= {"candidates": len(panel.rows), "strata_used": strata}
     by_row = np.argsort(guided.rows)
@@ -149,36 +147,16 @@ def _choose(cohort: Cohort, size: int, seed: int, parameters: GuidedParameters) 
     return Choice(order[guided.rows[by_row]], weights=weights, facts=facts | guided.facts())
 
 
-def _smallest(guide: Guide, target: float) -> tuple[Guided, dict[str, Any]]:
-    """Try growing sizes until the certificate of every task reaches the target."""
-    curve: list[dict[str, Any]] = []
-    for ratio in CURVE_RATIOS:
-        size = int(ratio * len(guide.cohort))
-        if size < 1:
-            continue
-        guided = guide.choose(size)
-        reached = min((item.ndcg[0] for item in guided.certificates), default=float("nan"))
-        certificate = [item.to_dict() for item in guided.certificates]
-        curve.append({"ratio": ratio, "expected": reached, "certificate": certificate})
-        if reached >= target:
-            return guided, {"ratio": ratio, "curve": curve}
-    best = max((point["expected"] for point in curve), default=float("nan"))
-    raise InputError(
-        f"No core-set of up to {CURVE_RATIOS[-1]:.0%} of the samples is expected to reach an nDCG "
-        f"of {target:g}; the best expects {best:.3f}. Lower the target or give a larger panel."
-    )
-
-
 def _strata(cohort: Cohort, asked: list[str] | None, tasks: Sequence[str]) -> tuple[str, ...]:
     if asked is not None:
         for name in asked:
             cohort.labels(name)
         return tuple(asked)
-    usual = [name for name in USUAL_STRATA if name in cohort.samples]
     labels = [name for name in tasks if name != "subject"]
     for name in labels:
         cohort.labels(name)
-    return tuple(dict.fromkeys([*usual, *labels]))
+    usual = usual_strata(cohort.samples.columns, labels)
+    return tuple(dict.fromkeys([*usual, *usual_strata(cohort.samples.columns)]))
 
 
 def _open(fc: Any) -> Any:  # noqa: ANN401
@@ -194,8 +172,9 @@ GUIDED = register(
         name="guided",
         summary="Swapped until cheap operators keep their order; certified on left-out families.",
         reference="ours; docs/guided.md",
-        choose=_choose,
-        parameters=GuidedParameters,
+        choose=choose_guided,
+        parameters=GuidingParameters,
+        version=2,
         needs_labels=True,
         guided=True,
     )

@@ -1,0 +1,315 @@
+"""Do the statistics keep their promises: no false alarms, the right size, the best in the set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from sclcs.experiments.figures import grid
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
+from sclcs.experiments.setup import Cell, Row, Setup
+from sclcs.experiments.soundness.bars import (
+    CONDITIONS,
+    FULL,
+    OPERATORS,
+    TOY,
+    Condition,
+    measure_cohort,
+)
+from sclcs.experiments.soundness.order import KINDS, order_rows
+from sclcs.experiments.tables import Table, number
+from sclcs.report.style import BLUE, MUTED, finish
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["SOUNDNESS"]
+
+COHORTS_PER_DRAW = 10  # 20 draws are the 200 cohorts of a bar
+COHORTS_PER_CELL = 20
+ORDER_BAR = "order"
+LEVEL = (0.03, 0.08)
+COVERAGE = 0.88
+KENDALL = 0.1
+
+
+def _n_cohorts(setup: Setup) -> int:
+    return setup.options.draws * (1 if setup.options.toy else COHORTS_PER_DRAW)
+
+
+def _cells(setup: Setup) -> list[Cell]:
+    starts = range(0, _n_cohorts(setup), COHORTS_PER_CELL)
+    simulated = [
+        {
+            "bar": condition.bar,
+            "sizes": condition.groups.sizes,
+            "effect": condition.groups.effect,
+            "from": start,
+        }
+        for condition in CONDITIONS
+        for start in starts
+    ]
+    where = [{"bar": ORDER_BAR, "where": "the cohort"}] if _label(setup) else []
+    return [*simulated, {"bar": ORDER_BAR, "where": "simulated"}, *where]
+
+
+def _label(setup: Setup) -> str | None:
+    """Return the first task that is a label of two classes; None without one."""
+    samples = setup.cohort.samples
+    for task in setup.options.tasks:
+        if task != "subject" and samples[task].nunique() == 2:
+            return task
+    return None
+
+
+def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
+    for cell in cells:
+        if cell["bar"] == ORDER_BAR:
+            yield cell, _order(setup, cell["where"])
+            continue
+        (condition,) = (known for known in CONDITIONS if _is(known, cell))
+        last = min(cell["from"] + COHORTS_PER_CELL, _n_cohorts(setup))
+        effort, seed = (TOY if setup.options.toy else FULL), setup.options.seed
+        yield (
+            cell,
+            [
+                {"cohort": k, **measure_cohort(condition, k, seed, effort)}
+                for k in range(cell["from"], last)
+            ],
+        )
+
+
+def _is(condition: Condition, cell: Cell) -> bool:
+    groups = condition.groups
+    return (condition.bar, groups.sizes, groups.effect) == (
+        cell["bar"],
+        cell["sizes"],
+        cell["effect"],
+    )
+
+
+def _order(setup: Setup, where: str) -> list[Row]:
+    from sclcs import simulate_cohort
+    from sclcs.benchmark import CohortSource
+
+    repeats, seed = setup.options.draws, setup.options.seed
+    if where == "simulated":
+        n_subjects = 30 if setup.options.toy else 180
+        cohort = simulate_cohort(n_subjects, 2, 12, length=70, stride=70, seed=seed)
+        source = CohortSource(cohort, list(OPERATORS))
+        return order_rows(source, source.operators, "diagnosis", repeats, seed)
+    store = setup.store()
+    return order_rows(store, store.operators, str(_label(setup)), repeats, seed)
+
+
+def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
+    simulated = measured[measured["bar"] != ORDER_BAR]
+    keys = ["bar", "sizes", "effect"]
+    rows = [
+        {**dict(zip(keys, names, strict=True)), **_bar(part)}
+        for names, part in simulated.groupby(keys, sort=False)
+    ]
+    order = measured[measured["bar"] == ORDER_BAR]
+    return pd.DataFrame([*rows, *_order_rows(order)])
+
+
+def _bar(part: pd.DataFrame) -> Row:
+    share, n = part["share"], len(part)
+    row: Row = {
+        "cohorts": n,
+        "found": part["found"].mean(),
+        "share": share.mean(),
+        "share_se": share.std() / math.sqrt(n),
+        "scattered": part["scattered"].mean(),
+    }
+    old = [name for name in part.columns if str(name).startswith("found by")]
+    if part[old].notna().any(axis=None):
+        row |= {str(name): part[name].mean() for name in old}
+    if part.get("held", pd.Series(dtype=float)).notna().any():
+        row |= {"held": part["held"].mean(), "size": part["size"].mean()}
+    return row
+
+
+def _order_rows(order: pd.DataFrame) -> list[Row]:
+    keys = ["bar", "where", "score", "kind", "total"]
+    return [
+        {**dict(zip(keys, names, strict=True)), "kendall": part["kendall"].mean()}
+        for names, part in order.groupby(keys, sort=False)
+    ]
+
+
+def _tables(summary: pd.DataFrame) -> list[Table]:
+    return [
+        _level_table(summary),
+        _noise_table(summary),
+        _power_table(summary),
+        _coverage_table(summary),
+        _order_table(summary),
+    ]
+
+
+def _records(summary: pd.DataFrame, *bars: str) -> list[dict[str, Any]]:
+    rows = summary[summary["bar"].isin(bars)].to_dict(orient="records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _deviation(row: dict[str, Any]) -> str:
+    return f"{row['share']:+.4f} ({row['share'] / row['share_se']:+.1f})"
+
+
+def _level_table(summary: pd.DataFrame) -> Table:
+    rows = [
+        [
+            row["bar"],
+            row["sizes"],
+            number(row["cohorts"], 0),
+            f"{100 * row['found']:.1f} %",
+            "yes" if LEVEL[0] <= row["found"] <= LEVEL[1] else "no",
+            _deviation(row),
+        ]
+        for row in _records(summary, "no effect", "site as covariate", "within site")
+    ]
+    caption = (
+        "Cohorts without an effect: how often “there is an effect” is said (family-wise over the "
+        "operators, 5 % by design, bar 3 to 8 %), and the explained share, averaged over operators "
+        "and cohorts (in brackets, how many standard errors it lies from 0). In the rows with a "
+        "site, 80 % of the patients come from one site, and the site matters."
+    )
+    header = [
+        "question",
+        "controls:patients",
+        "cohorts",
+        "false alarms",
+        "3 to 8 %",
+        "share (s.e.)",
+    ]
+    return Table("level", caption, header, rows)
+
+
+def _noise_table(summary: pd.DataFrame) -> Table:
+    rows = [
+        [
+            row["sizes"],
+            f"{row['share']:.4f} ± {row['share_se']:.4f}",
+            f"{100 * row['found']:.0f} %",
+            f"{100 * row['scattered']:.0f} %",
+        ]
+        for row in _records(summary, "noisier patients")
+    ]
+    caption = (
+        "Patients whose signals are twice as noisy, and nothing else: the share must not depend on "
+        "the sizes of the classes; the test of scatter (PERMDISP) stands beside it."
+    )
+    header = ["controls:patients", "share ± s.e.", "effect found", "scatter named"]
+    return Table("noisier", caption, header, rows)
+
+
+def _power_table(summary: pd.DataFrame) -> Table:
+    records = _records(summary, "power")
+    names = [name for name in summary.columns if str(name).startswith("found by")]
+    rows = [
+        [
+            row["sizes"],
+            f"{100 * row['found']:.0f} %",
+            *(f"{100 * row[name]:.0f} %" for name in names),
+        ]
+        for row in records
+    ]
+    caption = (
+        "A small real effect: how often it is found, by our test and by permutation tests of the "
+        "same kind on each of the old scores (pooled: every pair counts alike)."
+    )
+    header = ["controls:patients", "ours", *(str(name).removeprefix("found by ") for name in names)]
+    return Table("power", caption, header, rows)
+
+
+def _coverage_table(summary: pd.DataFrame) -> Table:
+    rows = [
+        [
+            row["sizes"],
+            f"{row['effect']:g}",
+            number(row["cohorts"], 0),
+            f"{100 * row['held']:.1f} %",
+            number(row["size"], 1),
+        ]
+        for row in _records(summary, "best set")
+    ]
+    caption = (
+        "The 90 % confidence set of the best operator (bar: 88 % or more hold the one that is best "
+        "in a population of 2400 subjects), and how many of the 10 different operators it has."
+    )
+    header = ["controls:patients", "effect", "cohorts", "holds the best", "operators in it"]
+    return Table("best-set", caption, header, rows)
+
+
+def _order_table(summary: pd.DataFrame) -> Table:
+    records = _records(summary, ORDER_BAR)
+    rows = []
+    for row in records:
+        if row["kind"] == KINDS[2]:
+            continue
+        both = _nearest(records, row)
+        near = "yes" if abs(row["kendall"] - both) <= KENDALL else "no"
+        rows.append(
+            [row["where"], row["score"], row["kind"], f"{row['kendall']:.2f}", f"{both:.2f}", near]
+        )
+    caption = (
+        "The order of operators on part of the subjects against that on all of them (Kendall): one "
+        "class cut to a third, and both classes cut to the same total. The two should agree within "
+        "0.1. The pooled Cohen's d is the paper's score."
+    )
+    header = ["cohort", "score", "left", "Kendall", "both classes cut", "within 0.1"]
+    return Table("order", caption, header, rows)
+
+
+def _nearest(records: list[dict[str, Any]], row: dict[str, Any]) -> float:
+    """Return the agreement of parts of both classes with as many subjects as these."""
+    fitting = [
+        other
+        for other in records
+        if other["kind"] == KINDS[2]
+        and (other["where"], other["score"]) == (row["where"], row["score"])
+    ]
+    return float(min(fitting, key=lambda other: abs(other["total"] - row["total"]))["kendall"])
+
+
+def _draw(outcome: Outcome) -> Figure:
+    figure, axes = grid(1, 2, (4.6, 3.4))
+    summary = outcome.summary
+    level = summary[summary["bar"].isin(["no effect", "site as covariate", "within site"])]
+    names = [f"{bar}, {sizes}" for bar, sizes in zip(level["bar"], level["sizes"], strict=True)]
+    places = np.arange(len(level))
+    left, right = axes[0]
+    left.axvspan(*(100 * end for end in LEVEL), color=MUTED, alpha=0.15, linewidth=0)
+    left.plot(100 * level["found"], places, "o", color=BLUE)
+    left.set_yticks(places, names, fontsize=7)
+    left.invert_yaxis()
+    left.set_xlim(left=0)
+    finish(left, "False alarms", "% of cohorts without an effect")
+    held = summary[summary["bar"] == "best set"]
+    spots = np.arange(len(held))
+    right.axvline(100 * COVERAGE, color=MUTED, linewidth=1)
+    right.plot(100 * held["held"], spots, "o", color=BLUE)
+    labels = [f"{s}, {e:g}" for s, e in zip(held["sizes"], held["effect"], strict=True)]
+    right.set_yticks(spots, labels, fontsize=7)
+    right.set_xlim(right=101)
+    finish(right, "The best set holds the best", "% of cohorts")
+    return figure
+
+
+SOUNDNESS = register(
+    Experiment(
+        name="soundness",
+        title="Do the statistics keep their promises?",
+        paper="none; the bars of our own statistics (docs/statistics.md)",
+        cells=_cells,
+        measure=_measure,
+        summarise=_summarise,
+        tables=_tables,
+        draw=_draw,
+    )
+)
