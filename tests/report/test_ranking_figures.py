@@ -40,7 +40,7 @@ def words(figure):
 def test_ranking_shows_groups_as_one_line(source, tmp_path):
     figure = draw_ranking(rank(source, bootstrap=20))
     seen = words(figure)
-    assert "(+1 tied)" in seen
+    assert "(+1 equivalent)" in seen
     assert "all 3 · 95 % intervals" in seen
     assert len(figure.axes[0].get_yticks()) == 3
     for name in ("a.png", "b.svg", "c.pdf"):

@@ -112,7 +112,7 @@ def test_unseen_families_are_ranked_better_than_on_random_samples():
     matrices = ArraySource.from_dataarray(fc, cohort)
     whole = rank(matrices, "diagnosis", resolve(unseen)).scores
     reached = {"guided": [], "random": []}
-    for seed in range(4):
+    for seed in range(6):
         cores = {
             "guided": guided(
                 cohort, matrices, 0.05, seed, task="diagnosis", panel=GUIDING, proposals=6000,

@@ -11,7 +11,7 @@ CHOICES = {
     ("random", 1): "269d70976bd3",
     ("subjects", 1): "c0a83b2109b0",
     ("pairs", 1): "cf0434874398",
-    ("stratified", 1): "6a6c64cb0af5",
+    ("stratified", 2): "c9ba55dd099f",
 }
 
 

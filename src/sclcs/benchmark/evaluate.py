@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -15,10 +16,10 @@ from threadpoolctl import threadpool_limits
 from sclcs.benchmark.criteria import Criterion
 from sclcs.benchmark.dispersion import Scatter, scatter_of
 from sclcs.benchmark.features import Similarity, Vectorize
-from sclcs.benchmark.kernel import Kernel, make_kernel
+from sclcs.benchmark.kernel import AnyMatrices, Kernel, make_kernel
 from sclcs.benchmark.question import Question
 from sclcs.benchmark.reliability import subject_statistics
-from sclcs.benchmark.sources import FCSource, Matrices
+from sclcs.benchmark.sources import FCSource, lazy_matrices
 from sclcs.benchmark.view import KernelView
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.progress import progress
@@ -175,7 +176,7 @@ def evaluate(
     measure = measure or Measure()
     needed = np.unique(np.concatenate([inquiry.question.rows for inquiry in inquiries]))
 
-    def work(spi: str, matrices: Matrices) -> list[_Answer]:
+    def work(spi: str, matrices: AnyMatrices) -> list[_Answer]:
         kernel, status, reason = _prepare(spi, matrices, needed, source, measure)
         if len(inquiries) >= MANY_QUESTIONS and status == "ok":
             _ = kernel.similarity  # one product now serves every question
@@ -183,7 +184,7 @@ def evaluate(
 
     answers: list[list[_Answer]] = []
     with progress("ranking operators", len(operators)) as ticker:
-        for answer in _each_operator(operators, source.matrices, work, n_jobs):
+        for answer in _each_operator(operators, partial(lazy_matrices, source), work, n_jobs):
             answers.append(answer)
             ticker.advance()
     return [_gather(list(operators), column) for column in zip(*answers, strict=True)]
@@ -191,8 +192,8 @@ def evaluate(
 
 def _each_operator(
     operators: Sequence[str],
-    fetch: Callable[[str], Matrices],
-    work: Callable[[str, Matrices], T],
+    fetch: Callable[[str], AnyMatrices],
+    work: Callable[[str, AnyMatrices], T],
     n_jobs: int,
 ) -> Iterator[T]:
     if n_jobs == 1:
@@ -211,7 +212,7 @@ def _each_operator(
 
 def _prepare(
     spi: str,
-    matrices: Matrices,
+    matrices: AnyMatrices,
     needed: Integers,
     source: FCSource,
     measure: Measure,

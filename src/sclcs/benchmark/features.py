@@ -35,7 +35,9 @@ Floats = NDArray[np.float32]
 BLOCK_ROWS = 256  # sorting a block at a time keeps its keys in the cache
 
 
-def vectorize(matrices: NDArray[np.floating], how: Vectorize = "offdiag") -> Floats:
+def vectorize(
+    matrices: NDArray[np.floating], how: Vectorize = "offdiag", *, both: bool = False
+) -> Floats:
     """Lay the entries of every matrix out in a row.
 
     Parameters
@@ -46,6 +48,8 @@ def vectorize(matrices: NDArray[np.floating], how: Vectorize = "offdiag") -> Flo
         All off-diagonal entries; the upper triangle only; or the upper triangle of the mean
         of the matrix and its transpose. If every matrix is symmetric, ``"offdiag"`` returns
         the upper triangle: the correlations are the same and cost half.
+    both : bool
+        For ``"offdiag"``: return both triangles even so, because other matrices need them.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def vectorize(matrices: NDArray[np.floating], how: Vectorize = "offdiag") -> Flo
     lower = np.take(flat, columns * n_regions + rows, axis=1)
     if how == "sym_upper":
         return np.asarray((upper + lower) / np.float32(2))
-    symmetric = np.array_equal(upper[:1], lower[:1], equal_nan=True)  # mostly settles it
+    symmetric = not both and np.array_equal(upper[:1], lower[:1], equal_nan=True)
     symmetric = symmetric and np.array_equal(upper, lower, equal_nan=True)
     return np.asarray(upper if symmetric else np.concatenate([upper, lower], axis=1))
 

@@ -138,7 +138,8 @@ class Ranking:
         """Whether scores and intervals are no effects, because a search enlarged them.
 
         So it is on a core-set that was chosen by labels and connectivity together (guided, by a
-        classifier): it says something about the order of operators, and nothing about the size of effects.
+        classifier): it says something about the order of operators, and nothing about the size of
+        effects.
         """
         return self.coreset is not None and bool(self.coreset.get("guided"))
 

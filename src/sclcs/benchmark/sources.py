@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sclcs.benchmark.kernel import AnyMatrices
+from sclcs.benchmark.memory import room
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
@@ -57,6 +59,39 @@ class FCSource(Protocol):
 
     def version(self, spi: str) -> str:
         """Return the version of an operator's numbers."""
+
+
+class LazyMatrices:
+    """One operator's matrices in a store, read a few samples at a time when they are sliced.
+
+    Parameters
+    ----------
+    source : FCSource
+        Whose matrices can be read by row.
+    spi : str
+    """
+
+    def __init__(self, source: FCSource, spi: str) -> None:
+        self._source, self._spi = source, spi
+        n_regions = len(source.regions)
+        self.shape = (len(source.sample_ids), n_regions, n_regions)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Matrices:
+        if rows.indices(len(self)) == (0, len(self), 1):
+            return self._source.matrices(self._spi)
+        return self._source.matrices(self._spi, np.arange(len(self))[rows])
+
+
+def lazy_matrices(source: FCSource, spi: str) -> AnyMatrices:
+    """Return an operator's matrices: those of a store are read only when they are needed."""
+    if isinstance(source, ArraySource):
+        return source.lazily(spi)
+    if isinstance(source, CohortSource):
+        return source.matrices(spi)
+    return LazyMatrices(source, spi)
 
 
 class ArraySource:
@@ -132,6 +167,10 @@ class ArraySource:
         values = self._values[self._place[spi]]
         return np.asarray(values if rows is None else values[rows], dtype=np.float32)
 
+    def lazily(self, spi: str) -> AnyMatrices:
+        """Return the matrices as they are; they are made single precision a block at a time."""
+        return np.asarray(self._values[self._place[spi]])
+
     def reason(self, spi: str) -> str:
         """Return why an operator lacks values on some samples, if the array says so."""
         if self._status is None:
@@ -206,7 +245,7 @@ class CohortSource:
         names = [name for name in self.operators if self._family[name] == family]
         n_samples, n_regions = len(self._cohort), self._cohort.n_regions
         shape = (n_samples, n_regions, n_regions)
-        results = {name: np.empty(shape, dtype=np.float32) for name in names}
+        results = {name: room(shape) for name in names}
         told: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
         for start in range(0, n_samples, SAMPLES_AT_ONCE):
             block = slice(start, start + SAMPLES_AT_ONCE)

@@ -183,8 +183,9 @@ def _ranks_only(ranking: Ranking) -> str:
     first = "" if rows.empty else f" First by rank is {entry_name(rows.iloc[0])}."
     return (
         "This core-set was chosen by labels and connectivity together, which enlarges effects: it "
-        f"says something about the order of operators and nothing about the size of effects.{first} Rank the "
-        "first operators on everybody to know more."
+        "says something about the order of operators and nothing about the size of effects."
+        f"{first} "
+        "Rank the first operators on everybody to know more."
     )
 
 

@@ -62,20 +62,18 @@ class KernelView:
         """The kernel of cases (subjects), shape (case, case); of harmonised ones, if asked."""
         if self.question.harmonise is not None:
             return self.question.harmoniser.kernel(self._case_vectors)
-        return self._kernel_of_cases.of_cases(self.question.cases)
-
-    @property
-    def _kernel_of_cases(self) -> Kernel:
-        return self.kernel.take(self.question.places_of(self.question.cases.rows))
+        cases = self.question.cases
+        return self.kernel.of_cases(cases, self.question.places_of(cases.rows))
 
     @cached_property
     def _case_vectors(self) -> Floats:
-        return self._kernel_of_cases.case_vectors(self.question.cases)
+        cases = self.question.cases
+        return self.kernel.case_vectors(cases, self.question.places_of(cases.rows))
 
     @cached_property
     def of_pairs(self) -> Kernel:
         """The kernel of the samples in the order of the pair design."""
-        return self.kernel.take(self.question.places_of(self.question.pairs.rows))
+        return self.kernel.reordered(self.question.places_of(self.question.pairs.rows))
 
     @property
     def case_draws(self) -> Floats:
