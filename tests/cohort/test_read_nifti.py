@@ -341,7 +341,7 @@ def test_one_file_per_scan(fmriprep):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"atlas": "dosenbach-99"}, UnknownNameError, "known sets are dosenbach-dmn33"),
+        ({"atlas": "dosenbach-99"}, UnknownNameError, "one of dosenbach-dmn33"),
         ({"atlas": "missing.nii.gz"}, UnreadableFileError, "missing.nii.gz"),
         ({"radius": 0.0}, InputError, "radius above 0"),
         ({"confounds": "motoin"}, UnknownNameError, r"presets? .*unknown motoin"),

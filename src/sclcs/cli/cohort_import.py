@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sclcs.cli.cut_options import CutOptions, with_cut_options
+from sclcs.cli.describe_tables import print_dropped_regions
 from sclcs.cli.output import JsonFlag, print_json
+from sclcs.cli.values import key_values
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
@@ -26,7 +28,7 @@ IdColumn = Annotated[
 ]
 Regions = Annotated[
     str | None,
-    typer.Option(help="A region set (dosenbach-dmn33, dosenbach-160) or names with commas."),
+    typer.Option(help="A region set (dosenbach-dmn33), or names or patterns with commas."),
 ]
 Tr = Annotated[float | None, typer.Option(help="Repetition time in seconds.")]
 
@@ -60,11 +62,14 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
         return
     typer.echo(
         f"Wrote {out}: {facts['samples']} samples of {facts['subjects']} subjects, "
-        f"{facts['regions']} regions x {facts['timepoints']} time points."
+        f"{facts['regions']} regions x {cohort.length_text} time points."
     )
+    print_dropped_regions(facts)
     left_out = ", ".join(f"{e['count']} {kind}" for kind, e in facts["excluded"].items())
     if left_out:
         typer.echo(f"Left out: {left_out}. Who and why: sclcs cohort describe {out}")
+    for note in facts["notes"]:
+        typer.echo(f"Note: {note}", err=True)
 
 
 @app.command()
@@ -121,7 +126,7 @@ def arrays(
 @app.command("bids")
 @with_cut_options
 def bids(
-    source: Annotated[Path, typer.Argument(help="Folder of the derivatives (XCP-D, fMRIPrep).")],
+    source: Annotated[Path, typer.Argument(help="Folder of the derivatives, with sub-* in it.")],
     *,
     cut: CutOptions,
     atlas: Annotated[str | None, typer.Option(help="Value of the seg- or atlas- entity.")] = None,
@@ -130,6 +135,9 @@ def bids(
     run: Annotated[list[str] | None, typer.Option(help="Only these runs.")] = None,
     space: Annotated[str | None, typer.Option(help="Value of the space- entity.")] = None,
     desc: Annotated[str | None, typer.Option(help="Value of the desc- entity.")] = None,
+    entity: Annotated[
+        list[str] | None, typer.Option(help="Another entity: reg=36Parameter; repeatable.")
+    ] = None,
     labels: Annotated[
         Path | None, typer.Option(help="participants.tsv; found in the data set if not given.")
     ] = None,
@@ -138,7 +146,7 @@ def bids(
     tr: Tr = None,
     json: JsonFlag = False,
 ) -> None:
-    """BIDS derivatives: `*_timeseries.tsv` of XCP-D, with participants.tsv.
+    """BIDS derivatives: `*_timeseries` of XCP-D, C-PAC, HALFpipe, with participants.tsv.
 
     Example: `sclcs cohort import bids derivatives/xcp_d --atlas 4S156Parcels
     --length 100 --stride 50 --out study.zarr`
@@ -153,6 +161,7 @@ def bids(
         run=run,
         space=space,
         desc=desc,
+        entities=key_values(entity or []),
         participants=labels,
         id_column=id_column,
         regions=regions,
@@ -208,11 +217,14 @@ def nifti(
     source: Annotated[Path, typer.Argument(help="fMRIPrep derivative, or a folder of images.")],
     *,
     cut: CutOptions,
-    atlas: Annotated[str, typer.Option(help="A region set (spheres) or a label image.")] = (
-        "dosenbach-dmn33"
-    ),
+    atlas: Annotated[
+        str, typer.Option(help="schaefer400, aal, dosenbach160, power264, ..., or a label image.")
+    ] = "dosenbach-dmn33",
     atlas_names: Annotated[
         Path | None, typer.Option(help="Table index, name of the label image.")
+    ] = None,
+    atlas_dir: Annotated[
+        Path | None, typer.Option(help="Where nilearn keeps fetched atlases.")
     ] = None,
     radius: Annotated[float, typer.Option(help="Of the spheres, in mm.")] = 5.0,
     mask: Annotated[Path | None, typer.Option(help="Use only voxels inside.")] = None,
@@ -244,6 +256,7 @@ def nifti(
         source,
         atlas=atlas,
         atlas_names=atlas_names,
+        atlas_dir=atlas_dir,
         radius=radius,
         mask=mask,
         confounds=confounds,
@@ -304,5 +317,107 @@ def abide(
         quality_checked=quality_checked,
         url=url,
         tr=tr,
+    )
+    announce(cut.write(scans), cut.out, json)
+
+
+@app.command("conn")
+@with_cut_options
+def conn(
+    source: Annotated[Path, typer.Argument(help="A CONN project, or its results/preprocessing.")],
+    *,
+    cut: CutOptions,
+    condition: Annotated[
+        str | None, typer.Option(help="Number or name of a condition; 0 is all sessions.")
+    ] = None,
+    labels: Labels = None,
+    id_column: IdColumn = None,
+    regions: Regions = None,
+    tr: Tr = None,
+    json: JsonFlag = False,
+) -> None:
+    """CONN: denoised ROI_Subject*_Condition*.mat files.
+
+    Example: `sclcs cohort import conn conn_study --regions 'atlas.*' --tr 2
+    --labels subjects.csv --out study.zarr`
+    """
+    from sclcs.cohort.readers.conn import read_conn
+
+    scans = read_conn(
+        source, condition=condition, labels=labels, id_column=id_column, regions=regions, tr=tr
+    )
+    announce(cut.write(scans), cut.out, json)
+
+
+@app.command("ukb")
+@with_cut_options
+def ukb(
+    source: Annotated[Path, typer.Argument(help="Folder with <id>_<instance>/fMRI in it.")],
+    *,
+    cut: CutOptions,
+    atlas: Annotated[str | None, typer.Option(help="Which fMRI.<atlas>.csv.gz.")] = None,
+    instance: Annotated[list[str] | None, typer.Option(help="Only these visits (2, 3).")] = None,
+    labels: Labels = None,
+    id_column: IdColumn = None,
+    regions: Regions = None,
+    tr: Annotated[float, typer.Option(help="Repetition time in seconds.")] = 0.735,
+    json: JsonFlag = False,
+) -> None:
+    """UK Biobank: `<id>_<instance>/fMRI/fMRI.<atlas>.csv.gz`, region x time.
+
+    Example: `sclcs cohort import ukb ukb_bulk --atlas Tian_Subcortex_S1_3T --length 100s
+    --labels participants.csv --out ukb.zarr`
+    """
+    from sclcs.cohort.readers.ukb import read_ukb
+
+    scans = read_ukb(
+        source,
+        atlas=atlas,
+        instance=instance,
+        labels=labels,
+        id_column=id_column,
+        regions=regions,
+        tr=tr,
+    )
+    announce(cut.write(scans), cut.out, json)
+
+
+@app.command("mne")
+@with_cut_options
+def mne(
+    source: Annotated[Path, typer.Argument(help="Folder of recordings or epochs, or one file.")],
+    *,
+    cut: CutOptions,
+    picks: Annotated[str, typer.Option(help="Channels: eeg, mag, grad, data, or names.")] = "data",
+    low_pass: Annotated[float | None, typer.Option(help="Cut-off in Hz.")] = None,
+    high_pass: Annotated[float | None, typer.Option(help="Cut-off in Hz.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Resample to this rate in Hz.")] = None,
+    pattern: Annotated[str, typer.Option(help="Which files of a folder.")] = "**/*",
+    names: Annotated[
+        str | None, typer.Option(help="What file names say: '{subject}_{session}'.")
+    ] = None,
+    labels: Labels = None,
+    id_column: IdColumn = None,
+    regions: Regions = None,
+    json: JsonFlag = False,
+) -> None:
+    """EEG and MEG: recordings or epochs that MNE-Python reads (extra `sclcs[mne]`).
+
+    Example: `sclcs cohort import mne eeg_study --picks eeg --high-pass 1 --low-pass 40 --rate 100
+    --length 4s --stride 4s --out eeg.zarr`
+    """
+    from sclcs.cohort.readers.mne import read_mne
+
+    scans = read_mne(
+        source,
+        picks=picks,
+        low_pass=low_pass,
+        high_pass=high_pass,
+        rate=rate,
+        pattern=pattern,
+        names=names,
+        labels=labels,
+        id_column=id_column,
+        regions=regions,
     )
     announce(cut.write(scans), cut.out, json)

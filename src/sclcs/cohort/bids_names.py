@@ -17,6 +17,7 @@ __all__ = ["BidsName", "parse_bids_name"]
 # What was done to a scan, as opposed to which scan it is.
 DERIVED_ENTITIES = frozenset(
     {"space", "res", "den", "seg", "atlas", "scale", "label", "stat", "desc", "cohort"}
+    | {"reg", "feature", "setting"}  # of C-PAC and HALFpipe: which regressors, which feature
 )
 
 _KEY = re.compile(r"[A-Za-z0-9]+")

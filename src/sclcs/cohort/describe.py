@@ -53,6 +53,8 @@ def describe_cohort(cohort: Cohort) -> dict[str, Any]:
         "windowing": provenance.get("windowing"),
         "zscore": provenance.get("zscore"),
         "source": provenance.get("source"),
+        "regions_dropped": provenance.get("coverage", {}).get("regions_dropped", []),
+        "notes": list(provenance.get("notes", [])),
         "excluded": _by_kind([Problem(**entry) for entry in provenance.get("excluded", [])]),
         "fingerprint": cohort.fingerprint,
     }

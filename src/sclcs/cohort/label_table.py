@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sclcs.cohort.table_files import read_table_file
-from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.core.errors import InputError, UnknownNameError, did_you_mean, name_first
 
 __all__ = ["By", "LabelTable", "fact_name", "read_label_table"]
 
@@ -57,7 +57,7 @@ class LabelTable:
         if self.id_column is not None and self.id_column not in self.columns:
             raise UnknownNameError(
                 f"There is no column {self.id_column!r} in {self.source}; it has "
-                f"{name_first(self.columns, 20)}."
+                f"{name_first(self.columns, 20)}.{did_you_mean(self.id_column, self.columns)}"
             )
 
     def __len__(self) -> int:

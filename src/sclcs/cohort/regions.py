@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sclcs.cohort.scans import Scans
-from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.core.errors import InputError, UnknownNameError, did_you_mean, name_first
 
 __all__ = [
     "ATLAS_SIZES",
@@ -126,7 +125,7 @@ def region_set(name: str) -> RegionSet:
     if name not in REGION_SETS:
         raise UnknownNameError(
             f"Unknown region set {name!r}; known sets are {', '.join(REGION_SETS)}."
-            f"{_nearest(name, list(REGION_SETS))}"
+            f"{did_you_mean(name, REGION_SETS)}"
         )
     return REGION_SETS[name]
 
@@ -232,10 +231,5 @@ def _require_known(scans: Scans, names: Sequence[str]) -> None:
         raise UnknownNameError(
             f"Expected a region set ({', '.join(REGION_SETS)}) or names of regions of the scans "
             f"({name_first(scans.regions)}), got unknown {name_first(unknown)}."
-            f"{_nearest(unknown[0], known)}"
+            f"{did_you_mean(unknown[0], known)}"
         )
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {close[0]}?" if close else ""

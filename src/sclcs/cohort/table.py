@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.core.cells import guard_cell, unguard_cell
-from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.core.errors import InputError, UnknownNameError, did_you_mean, name_first
 
 __all__ = [
     "class_columns",
@@ -179,7 +179,7 @@ def label_column(table: pd.DataFrame, name: str) -> pd.Series:
     if name not in table.columns:
         raise UnknownNameError(
             f"There is no column {name!r} in the cohort; known columns are "
-            f"{name_first(table.columns, 20)}."
+            f"{name_first(table.columns, 20)}.{did_you_mean(name, table.columns)}"
         )
     return table[name]
 

@@ -23,6 +23,7 @@ __all__ = [
     "UnreadableFileError",
     "WorkerDiedError",
     "WriteError",
+    "did_you_mean",
     "name_first",
 ]
 
@@ -88,6 +89,21 @@ class MissingDependencyError(SclcsError, ImportError):
 
 class AxesWarning(UserWarning):
     """The axes of signals look swapped: there are more regions than time points."""
+
+
+def did_you_mean(name: str, known: Iterable[object]) -> str:
+    """Return a question after the nearest known name, or nothing; case does not matter.
+
+    Examples
+    --------
+    >>> did_you_mean("Diagnosys", ["age", "diagnosis"])
+    ' Did you mean diagnosis?'
+    """
+    from difflib import get_close_matches
+
+    by_lower = {str(one).lower(): str(one) for one in known}
+    near = get_close_matches(name.lower(), list(by_lower), n=1)
+    return f" Did you mean {by_lower[near[0]]}?" if near else ""
 
 
 def name_first(offenders: Iterable[object], limit: int = SHOWN_OFFENDERS) -> str:

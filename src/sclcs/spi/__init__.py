@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sclcs.spi.bands import bands
 from sclcs.spi.catalogue import catalogue
 from sclcs.spi.engine import compute_block
 from sclcs.spi.matrices import compute
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FCTransformer",
+    "bands",
     "catalogue",
     "compute",
     "compute_block",

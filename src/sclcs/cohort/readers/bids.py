@@ -1,18 +1,25 @@
-"""Regional time series written by XCP-D and other BIDS derivatives."""
+"""Regional time series written by XCP-D, C-PAC, HALFpipe and other BIDS derivatives."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.cohort.bids_dataset import Sidecars, attach_participants, find_participants, split_tr
+from sclcs.cohort.bids_dataset import (
+    Sidecars,
+    attach_participants,
+    find_participants,
+    missing_participants,
+    split_tr,
+    with_note,
+)
 from sclcs.cohort.bids_files import (
     BidsFile,
     Choice,
@@ -23,12 +30,15 @@ from sclcs.cohort.bids_files import (
 from sclcs.cohort.bids_names import BidsName
 from sclcs.cohort.labels import read_label_table
 from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.text_matrix import TextLayout, load_text_matrix
+from sclcs.cohort.readers.bids_coverage import find_coverage
+from sclcs.cohort.readers.series_files import SeriesFile, look_at
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 
 __all__ = ["read_bids"]
+
+_FORMATS = (".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz")
 
 
 def read_bids(
@@ -46,11 +56,12 @@ def read_bids(
     regions: str | Sequence[str] | None = None,
     tr: float | None = None,
 ) -> Scans:
-    """Read the ``*_timeseries.tsv`` files of XCP-D or another BIDS derivative.
+    """Read the ``*_timeseries`` files of XCP-D, C-PAC, HALFpipe or another BIDS derivative.
 
-    Files are looked for in ``sub-*/[ses-*/]func/``. They are tables time x region with region
-    names in the first row, and have a ``seg-`` or an ``atlas-`` entity; fMRIPrep's
-    ``desc-confounds_timeseries.tsv`` are not regions and left aside.
+    Files are looked for in ``sub-*/[ses-*/]func/[task-*/]``. They are tables time x region
+    (``.tsv``, ``.tsv.gz``, ``.1D``, ``.txt``, ``.csv``) or CIFTI (``.ptseries.nii``), and have a
+    ``seg-`` or an ``atlas-`` entity; fMRIPrep's ``desc-confounds_timeseries.tsv`` are not regions
+    and left aside. Where a scan is there in several formats, the first of these is read.
 
     Parameters
     ----------
@@ -85,15 +96,18 @@ def read_bids(
     Notes
     -----
     XCP-D writes ``n/a`` for regions outside the scan's coverage: they are NaN here and reported
-    as non-finite. In its `linc` mode high-motion volumes are cut out of the time series.
+    as non-finite. How much it covers (``stat-coverage_bold.tsv``; HALFpipe says it in the JSON)
+    can decide which regions are left out, see :class:`~sclcs.cohort.coverage.CoverageRule`.
+    In XCP-D's `linc` mode high-motion volumes are cut out of the time series.
     """
     choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
     found = find_files(folder, _is_region_series, "region time series (*_timeseries.tsv)")
     files = select_files(_of_atlas(found, atlas), {**choices, **(entities or {})})
+    files = _of_best_format(files)
     require_one_file_per_scan(files)
     kept, regions_found, problems = _of_one_header(files)
     options = {
-        "atlas": kept[0].name.parcellation,
+        "atlas": kept[0].file.name.parcellation,
         **{key: _plain(choice) for key, choice in choices.items()},
         "entities": dict(entities or {}),
         "regions": _plain(regions),
@@ -103,27 +117,50 @@ def read_bids(
     shared_tr, tr_facts = split_tr(_repetition_times(folder, kept, tr))
     scans = _scans(kept, regions_found, tr_facts)
     read = Scans(scans, regions_found, shared_tr, provenance, problems)
-    table_path = Path(participants) if participants else find_participants(folder)
+    subjects = {file.subject for file in found}
+    table_path = Path(participants) if participants else find_participants(folder, subjects)
     if table_path is not None:
         table = read_label_table(table_path, id_column)
-        read = attach_participants(read, table, {file.subject for file in found})
+        read = attach_participants(read, table, subjects)
+    else:
+        read = with_note(read, missing_participants(folder))
     return choose_regions(read, regions)
 
 
+@dataclass(frozen=True)
+class _Series:
+    """A file of a scan and what it holds."""
+
+    file: BidsFile
+    content: SeriesFile
+
+
 def _repetition_times(
-    folder: str | os.PathLike[str], files: Sequence[BidsFile], tr: float | None
+    folder: str | os.PathLike[str], series: Sequence[_Series], tr: float | None
 ) -> list[float | None]:
     sidecars = Sidecars(folder)
-    return [tr if tr is not None else sidecars.repetition_time(file) for file in files]
+    return [tr or sidecars.repetition_time(one.file) or one.content.tr for one in series]
 
 
 def _is_region_series(name: BidsName) -> bool:
     return (
         name.suffix == "timeseries"
-        and name.extension == ".tsv"
+        and name.extension in _FORMATS
         and name.parcellation is not None
         and name.entities.get("desc") != "confounds"
     )
+
+
+def _of_best_format(files: Sequence[BidsFile]) -> list[BidsFile]:
+    """Keep one of the files that hold the same series in several formats."""
+    best: dict[str, BidsFile] = {}
+    for file in sorted(files, key=lambda file: _FORMATS.index(file.name.extension)):
+        # XCP-D's CIFTI has den-91k, its table has not; else the names are the same.
+        same = {k: v for k, v in file.name.entities.items() if k != "den"}
+        best.setdefault(str(sorted(same.items())), file)
+    if len({file.name.extension for file in files}) == 1:
+        return list(files)
+    return sorted(best.values(), key=lambda file: file.path)
 
 
 def _of_atlas(files: Sequence[BidsFile], atlas: str | None) -> list[BidsFile]:
@@ -144,27 +181,42 @@ def _of_atlas(files: Sequence[BidsFile], atlas: str | None) -> list[BidsFile]:
 
 def _of_one_header(
     files: Sequence[BidsFile],
-) -> tuple[list[BidsFile], tuple[str, ...], list[Problem]]:
+) -> tuple[list[_Series], tuple[str, ...], list[Problem]]:
     """Keep the files with the regions that most files have; name the others."""
-    headers: dict[Path, tuple[str, ...]] = {}
-    problems = []
+    found, problems = [], []
     for file in files:
         try:
-            headers[file.path] = _header(file.path)
+            found.append(_Series(file, _look_at(file.path)))
         except UnreadableFileError as error:
             problems.append(Problem("unreadable", file.name.scan_id, str(error)))
-    if not headers:
+    if not found:
         raise_for(problems)
-    kinds = Counter(frozenset(header) for header in headers.values())
-    usual = kinds.most_common(1)[0][0]
-    readable = [file for file in files if file.path in headers]
-    kept = [file for file in readable if frozenset(headers[file.path]) == usual]
+    regions = {one.file.path: frozenset(_names(one.content)) for one in found}
+    usual = Counter(regions.values()).most_common(1)[0][0]
+    kept = [one for one in found if regions[one.file.path] == usual]
     problems += [
-        _other_regions(file, frozenset(headers[file.path]), usual)
-        for file in readable
-        if frozenset(headers[file.path]) != usual
+        _other_regions(one.file, regions[one.file.path], usual)
+        for one in found
+        if regions[one.file.path] != usual
     ]
-    return kept, headers[kept[0].path], problems
+    return kept, _names(kept[0].content), problems
+
+
+def _look_at(path: Path) -> SeriesFile:
+    content = look_at(path, "scan-time-region")
+    if content.damaged:
+        content.read()  # says what is wrong
+    if not any(_names(content)):
+        raise UnreadableFileError(_damaged(path, "its first line is empty"))
+    repeated = [name for name, count in Counter(_names(content)).items() if count > 1]
+    if repeated:
+        raise UnreadableFileError(_damaged(path, f"its header repeats {name_first(repeated)}"))
+    return content
+
+
+def _names(content: SeriesFile) -> tuple[str, ...]:
+    """Return the names of the regions; HALFpipe's tables have none."""
+    return content.names or tuple(f"region-{i}" for i in range(content.n_regions or 0))
 
 
 def _other_regions(file: BidsFile, found: frozenset[str], usual: frozenset[str]) -> Problem:
@@ -177,20 +229,6 @@ def _other_regions(file: BidsFile, found: frozenset[str], usual: frozenset[str])
     return Problem("region-count", file.name.scan_id, detail)
 
 
-def _header(path: Path) -> tuple[str, ...]:
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            names = tuple(cell.strip() for cell in lines.readline().rstrip("\r\n").split("\t"))
-    except UnicodeDecodeError as error:
-        raise UnreadableFileError(_damaged(path, "it is not text")) from error
-    if not any(names):
-        raise UnreadableFileError(_damaged(path, "its first line is empty"))
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise UnreadableFileError(_damaged(path, f"its header repeats {name_first(repeated)}"))
-    return names
-
-
 def _damaged(path: Path, found: str) -> str:
     return (
         f"Expected a tab-separated table with region names in the first line in {path}, "
@@ -199,26 +237,26 @@ def _damaged(path: Path, found: str) -> str:
 
 
 def _scans(
-    files: Sequence[BidsFile], regions: Sequence[str], tr_facts: Sequence[dict[str, Any]]
+    series: Sequence[_Series], regions: Sequence[str], tr_facts: Sequence[dict[str, Any]]
 ) -> list[Scan]:
-    facts = [file.facts() for file in files]
+    facts = [one.file.facts() for one in series]
     used = {name for row in facts for name, label in row.items() if label is not None}
     return [
         Scan(
-            file.name.scan_id,
-            file.subject,
-            load=partial(_load, file.path, tuple(regions)),
+            one.file.name.scan_id,
+            one.file.subject,
+            load=partial(_load, one.content, tuple(regions)),
             facts={**{name: row[name] for name in row if name in used}, **tr},
+            coverage=find_coverage(one.file, tuple(regions)),
         )
-        for file, row, tr in zip(files, facts, tr_facts, strict=True)
+        for one, row, tr in zip(series, facts, tr_facts, strict=True)
     ]
 
 
-def _load(path: Path, regions: tuple[str, ...]) -> NDArray[np.float64]:
-    """Read one table as (region, time), in the order of `regions`."""
-    header = _header(path)
-    values = load_text_matrix(path, TextLayout(1, len(header), header, "\t"))
-    return values[:, [header.index(region) for region in regions]].T
+def _load(content: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
+    """Read one file as (region, time), in the order of `regions`."""
+    place = {name: row for row, name in enumerate(_names(content))}
+    return content.load()[[place[region] for region in regions]]
 
 
 def _plain(choice: Choice) -> str | list[str] | None:

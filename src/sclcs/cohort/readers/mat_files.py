@@ -1,4 +1,4 @@
-"""One matrix from a MATLAB file, v5 or v7.3."""
+"""One matrix or cell array from a MATLAB file, v5 or v7.3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sclcs.cohort.damage import explain_damage
 from sclcs.core.errors import UnreadableFileError, name_first
 
-__all__ = ["load_mat_matrix"]
+__all__ = ["load_mat_cells", "load_mat_matrix"]
 
 _NUMERIC_CLASSES = {
     *("double", "single", "logical"),
@@ -75,3 +75,65 @@ def _load_v73(path: Path, variable: str) -> NDArray[Any]:
 def _no_variable(path: Path, variable: str, found: Iterable[str]) -> UnreadableFileError:
     names = name_first(found) or "no variable"
     return UnreadableFileError(f"Expected a variable {variable} in {path}, found {names}.")
+
+
+def load_mat_cells(path: Path, variable: str) -> list[Any]:
+    """Load a cell array of matrices and texts from a .mat file.
+
+    Parameters
+    ----------
+    path : Path
+        A MATLAB file, v5 (and older) or v7.3 (HDF5).
+    variable : str
+        Name of the cell array.
+
+    Returns
+    -------
+    list
+        Its cells in order: arrays of numbers (rows and columns as in MATLAB) and str.
+    """
+    import h5py
+
+    with explain_damage(path, "a MATLAB file"):
+        load = _cells_v73 if h5py.is_hdf5(path) else _cells_v5
+        return load(path, variable)
+
+
+def _cells_v5(path: Path, variable: str) -> list[Any]:
+    import scipy.io
+
+    found = {name: kind for name, _, kind in scipy.io.whosmat(str(path))}
+    if variable not in found:
+        raise _no_variable(path, variable, found)
+    if found[variable] != "cell":
+        raise UnreadableFileError(
+            f"Expected {variable} in {path} to be a cell array, found {found[variable]}."
+        )
+    cells = scipy.io.loadmat(str(path), variable_names=[variable])[variable]
+    return [_plain_cell(np.asarray(cell)) for cell in cells.ravel(order="F")]
+
+
+def _plain_cell(cell: NDArray[Any]) -> Any:  # noqa: ANN401 (text or numbers)
+    if cell.dtype.kind in "US":
+        return str(cell.ravel()[0]) if cell.size else ""
+    return cell
+
+
+def _cells_v73(path: Path, variable: str) -> list[Any]:
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        if variable not in file:
+            raise _no_variable(path, variable, file)
+        stored = file[variable]
+        if not isinstance(stored, h5py.Dataset) or stored.dtype.kind != "O":
+            raise UnreadableFileError(f"Expected {variable} in {path} to be a cell array.")
+        # As for matrices, HDF5 holds the transposed array: its rows are MATLAB's columns.
+        return [_v73_cell(file[reference]) for reference in np.asarray(stored).ravel()]
+
+
+def _v73_cell(stored: Any) -> Any:  # noqa: ANN401 (h5py has no types)
+    values = np.asarray(stored)
+    if stored.attrs.get("MATLAB_class", b"") == b"char":
+        return "".join(map(chr, values.ravel().tolist()))
+    return values.T

@@ -8,16 +8,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sclcs.cohort.bids_dataset import attach_participants, find_participants, split_tr
+from sclcs.cohort.bids_dataset import (
+    attach_participants,
+    find_participants,
+    missing_participants,
+    split_tr,
+    with_note,
+)
 from sclcs.cohort.bids_files import Choice
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
+from sclcs.cohort.readers.atlases import is_named_atlas, named_atlas
 from sclcs.cohort.readers.nifti_confounds import NO_CONFOUNDS, Confounds
 from sclcs.cohort.readers.nifti_extraction import Cleaning, Extraction
 from sclcs.cohort.readers.nifti_files import FoundImages, ImageFile, ImagePaths, find_images
 from sclcs.cohort.readers.nifti_image import header_facts
-from sclcs.cohort.readers.nifti_regions import Parcellation, label_image, spheres
-from sclcs.cohort.regions import REGION_SETS, choose_regions, region_set
+from sclcs.cohort.readers.nifti_regions import Parcellation, Spheres, label_image
+from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.core.errors import InputError, UnreadableFileError, name_first
 from sclcs.core.progress import track
@@ -30,6 +37,7 @@ def read_nifti(
     *,
     atlas: str | os.PathLike[str] = "dosenbach-dmn33",
     atlas_names: str | os.PathLike[str] | None = None,
+    atlas_dir: str | os.PathLike[str] | None = None,
     radius: float = 5.0,
     mask: str | os.PathLike[str] | None = None,
     confounds: str | Sequence[str] = NO_CONFOUNDS,
@@ -57,11 +65,14 @@ def read_nifti(
         An fMRIPrep derivative (``sub-*/[ses-*/]func/*_desc-preproc_bold.nii.gz``), another folder
         of ``.nii``/``.nii.gz`` files, a glob pattern, or files.
     atlas : str or path-like
-        A region set (``"dosenbach-dmn33"``, ``"dosenbach-160"``): spheres around the coordinates
-        that come with nilearn. Or a 3-D label image, brought to each scan's grid by
-        nearest neighbour.
+        A region set (``"dosenbach-dmn33"``, ``"dosenbach-160"``) or ``"power264"``,
+        ``"seitzman300"``: spheres around the coordinates that come with nilearn. An atlas that
+        nilearn fetches once: ``"schaefer400"``, ``"aal"``, ``"harvard-oxford"``, ... Or a
+        3-D label image, brought to each scan's grid by nearest neighbour.
     atlas_names : path-like, optional
         For a label image: table with the columns index and name (BIDS ``*_dseg.tsv``).
+    atlas_dir : path-like, optional
+        Where nilearn keeps fetched atlases; its own folder by default.
     radius : float
         Of the spheres, in mm. Some Dosenbach regions are less than 10 mm apart; where
         spheres overlap both use the shared voxels.
@@ -102,14 +113,14 @@ def read_nifti(
     choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
     found = find_images(images, {**choices, **(entities or {})})
     extraction = Extraction(
-        _parcellation(atlas, atlas_names, radius),
+        _parcellation(atlas, atlas_names, radius, atlas_dir),
         Confounds(confounds, dict(confound_options or {})),
         Cleaning(low_pass, high_pass, detrend, smoothing),
         None if mask is None else Path(mask),
     )
     options = {
         "atlas": str(atlas),
-        **({"radius": radius} if str(atlas) in REGION_SETS else {}),
+        **({"radius": radius} if isinstance(extraction.parcellation, Spheres) else {}),
         **extraction.to_dict(),
         **{key: _plain(choice) for key, choice in choices.items()},
         "entities": dict(entities or {}),
@@ -123,12 +134,14 @@ def read_nifti(
 
 
 def _parcellation(
-    atlas: str | os.PathLike[str], names: str | os.PathLike[str] | None, radius: float
+    atlas: str | os.PathLike[str],
+    names: str | os.PathLike[str] | None,
+    radius: float,
+    folder: str | os.PathLike[str] | None,
 ) -> Parcellation:
-    if str(atlas) in REGION_SETS:
-        return spheres(str(atlas), radius)
-    if not Path(atlas).exists() and not str(atlas).endswith((".nii", ".nii.gz")):
-        region_set(str(atlas))  # raises, naming the known sets
+    is_file = Path(atlas).exists() or str(atlas).endswith((".nii", ".nii.gz"))
+    if is_named_atlas(str(atlas)) or not is_file:
+        return named_atlas(str(atlas), radius, folder)
     return label_image(atlas, names)
 
 
@@ -192,7 +205,9 @@ def _attach(
 ) -> Scans:
     path = participants
     if path is None and found.folder is not None:
-        path = find_participants(found.folder)
+        path = find_participants(found.folder, found.subjects)
+    if path is None and found.folder is not None:
+        return with_note(scans, missing_participants(found.folder))
     if path is None:
         return scans
     table = read_label_table(path, id_column)

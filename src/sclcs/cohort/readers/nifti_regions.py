@@ -17,7 +17,7 @@ from sclcs.cohort.table_files import read_table_file
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.optional import import_extra
 
-__all__ = ["LabelImage", "Parcellation", "Spheres", "label_image", "spheres"]
+__all__ = ["LabelImage", "Parcellation", "Spheres", "label_image", "label_image_of", "spheres"]
 
 Masker = Any  # of nilearn; it is imported only where it is used
 
@@ -172,16 +172,54 @@ def label_image(
     """
     path = Path(path)
     values, affine = load_image(path, 3)
+    labels, found = _whole_numbers(values, f"the atlas {path}")
+    return LabelImage(_names(found, names), found, labels, affine)
+
+
+def label_image_of(
+    image: Any,  # noqa: ANN401 (a path, or an image of nibabel)
+    names: Mapping[int, str],
+    what: str,
+) -> LabelImage:
+    """Make regions of an atlas that is in memory, or of its file.
+
+    Parameters
+    ----------
+    image : path-like or image
+        As nilearn returns it.
+    names : mapping of int to str
+        By label; a label without a name is ``label-<number>``.
+    what : str
+        For messages, for example ``"the atlas aal"``.
+
+    Returns
+    -------
+    LabelImage
+    """
+    if isinstance(image, str | os.PathLike):
+        values, affine = load_image(Path(image), 3)
+    else:
+        values, affine = np.asarray(image.dataobj, dtype=np.float64), np.asarray(image.affine)
+    labels, found = _whole_numbers(values, what)
+    texts = [names.get(int(value), f"label-{value}") for value in found]
+    unique = [
+        text if texts.count(text) == 1 else f"{text}_{value}"
+        for text, value in zip(texts, found, strict=True)
+    ]
+    return LabelImage(tuple(unique), found, labels, affine)
+
+
+def _whole_numbers(values: NDArray[Any], what: str) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     labels = np.rint(values)
     if not np.array_equal(labels, values):
         raise UnreadableFileError(
-            f"Expected whole numbers (one per region) in the atlas {path}, found others; "
+            f"Expected whole numbers (one per region) in {what}, found others; "
             "give a label image, not a probability map."
         )
     found = np.unique(labels[labels != 0]).astype(np.int64)
     if not found.size:
-        raise UnreadableFileError(f"Expected labels in the atlas {path}, found background only.")
-    return LabelImage(_names(found, names), found, labels.astype(np.int32), affine)
+        raise UnreadableFileError(f"Expected labels in {what}, found background only.")
+    return labels.astype(np.int32), found
 
 
 def _names(values: NDArray[np.int64], table: str | os.PathLike[str] | None) -> tuple[str, ...]:
