@@ -21,8 +21,9 @@ from sclcs.cohort.scans import Scan, Scans, ZScore
 from sclcs.cohort.storage import CohortWriter, open_cohort
 from sclcs.cohort.windows import Windowing
 from sclcs.core.errors import InputError, UnreadableFileError
-from sclcs.core.files import atomic_directory, refuse_existing
+from sclcs.core.files import refuse_existing
 from sclcs.core.progress import track
+from sclcs.store import atomic_group
 
 __all__ = ["build_cohort"]
 
@@ -181,7 +182,7 @@ def _in_memory(builder: _Builder) -> Cohort:
 
 def _on_disk(builder: _Builder, out: str | os.PathLike[str]) -> Cohort:
     refuse_existing(out)
-    with atomic_directory(out) as folder:
+    with atomic_group(out) as folder:
         writer: CohortWriter | None = None
         blocks = builder.blocks() if builder.one_length else _of_unknown_length(builder, folder)
         for block in blocks:

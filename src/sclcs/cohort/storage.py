@@ -29,10 +29,11 @@ from sclcs.cohort.signals import LazySignals, iterate_rows
 from sclcs.cohort.simulation.truth import GroundTruth, read_truth, write_truth
 from sclcs.cohort.table import clean_table, column_kinds, table_from_csv, table_to_csv
 from sclcs.core.errors import DamagedStoreError
-from sclcs.core.files import atomic_directory, write_text
+from sclcs.core.files import write_text
 from sclcs.core.seal import check_seal, write_seal
 from sclcs.store import (
     CHUNKS,
+    atomic_group,
     chunk_checksums,
     create_array,
     create_group,
@@ -127,7 +128,7 @@ class CohortWriter:
 
 def save_cohort(cohort: Cohort, path: str | os.PathLike[str]) -> Path:
     """Write a cohort to a new folder; see :meth:`Cohort.save`."""
-    with atomic_directory(path) as folder:
+    with atomic_group(path) as folder:
         writer = CohortWriter(folder, cohort.n_regions, cohort.n_timepoints)
         for block in iterate_rows(cohort.signals):
             writer.append(block)

@@ -17,7 +17,6 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.table import column_kinds, table_to_csv
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.files import (
-    atomic_directory,
     explain_write_errors,
     write_text,
 )
@@ -35,7 +34,7 @@ from sclcs.spi.fc_records import (
 from sclcs.spi.fc_store import FORMAT_VERSION, KIND, SAMPLES_FILE, FCStore
 from sclcs.spi.status import OperatorOutcome, Status
 from sclcs.spi.versions import Stamp, operator_stamp
-from sclcs.store import create_array, create_group, write_chunk
+from sclcs.store import atomic_group, create_array, create_group, write_chunk
 
 if TYPE_CHECKING:
     import zarr
@@ -79,7 +78,7 @@ def create_store(
     -------
     FCStore
     """
-    with atomic_directory(path) as folder:
+    with atomic_group(path) as folder:
         group = create_group(folder)
         write_index(folder, {})
         group.create_group(MATRICES)

@@ -3,6 +3,7 @@
 from sclcs.store.chunk_seals import CHUNKS, check_chunks, chunk_checksums
 from sclcs.store.chunks import chunk_checksum, chunk_path, read_chunk, write_chunk
 from sclcs.store.zarr_group import (
+    atomic_group,
     create_array,
     create_group,
     open_group,
@@ -13,6 +14,7 @@ from sclcs.store.zarr_group import (
 
 __all__ = [
     "CHUNKS",
+    "atomic_group",
     "check_chunks",
     "chunk_checksum",
     "chunk_checksums",

@@ -8,7 +8,8 @@ floats is NaN: a chunk that is missing can be told from one that holds zeros.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sclcs.core.errors import DamagedStoreError, UnreadableFileError
-from sclcs.core.files import require_existing
+from sclcs.core.files import atomic_directory, require_existing
 
 if TYPE_CHECKING:
     import zarr
 
 __all__ = [
+    "atomic_group",
     "create_array",
     "create_group",
     "open_group",
@@ -44,6 +46,34 @@ _MAKERS = {
 def rows_per_chunk(row_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int:
     """Return how many rows make a chunk of about one mebibyte."""
     return max(1, chunk_bytes // max(1, row_bytes))
+
+
+@contextmanager
+def atomic_group(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary folder for a zarr group that becomes `path` only if the block succeeds.
+
+    zarr writes several files at a time and raises the first error while the others are on
+    their way. They are waited for, or they would make folders anew in what is being removed.
+    """
+    with atomic_directory(path) as folder:
+        try:
+            yield folder
+        except BaseException:
+            _end_writes()
+            raise
+
+
+def _end_writes() -> None:
+    """Wait for everything that zarr has begun; what becomes of it does not matter any more."""
+    import asyncio
+
+    from zarr.core.sync import sync
+
+    async def end_others() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
+
+    sync(end_others())
 
 
 def create_group(path: str | os.PathLike[str]) -> zarr.Group:
