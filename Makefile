@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup demo test test-quick lint bench docs wheel-check clean
+.PHONY: help setup demo test test-quick test-processors lint bench docs wheel-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -27,6 +27,9 @@ test: setup  ## Run every test
 
 test-quick: setup  ## Run the tests that are not marked slow
 	$(BIN)/python -m pytest -n auto -m 'not slow'
+
+test-processors: setup  ## Run the tests of the operators as other processors would
+	$(BIN)/python tools/try_processors.py
 
 lint: setup  ## Style, types and import layers
 	$(BIN)/ruff format --check

@@ -23,6 +23,7 @@ FAMILY_VERSIONS: Mapping[str, int] = MappingProxyType(
     {
         "covariance": 2,  # graphical lasso: the same numbers on every processor
         "dependence": 2,  # lagged mgc and dcorr: ties are ties, on every processor
+        "spectral_factor": 2,  # copies of a region are singular, on every processor
     }
 )
 

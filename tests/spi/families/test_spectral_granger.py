@@ -117,7 +117,8 @@ def test_copies_are_nan_and_leave_the_others_alone():
     value = compute(signals, [name], context())[name]
     assert np.isnan(value[:, 0, 1]).all()
     rest = np.delete(np.delete(value, 1, axis=1), 1, axis=2)
-    np.testing.assert_allclose(off_diagonal(rest), off_diagonal(without), rtol=1e-12)
+    # Logarithms of ratios near 1, here of five and of four regions: rounding of 1 is what is left.
+    np.testing.assert_allclose(off_diagonal(rest), off_diagonal(without), rtol=1e-12, atol=1e-16)
 
 
 @pytest.mark.parametrize("n_bins", [1, 5, 31, 32, 33, 257])

@@ -26,6 +26,7 @@ __all__ = ["PAIR_BYTES_PER_BIN", "factorise_pairs", "pair_spectra"]
 
 TOLERANCE = 1e-8
 MOST_STEPS = 60
+SINGULAR = 1e-14  # of 1 - r^2: below, two regions are copies and their factor is rounding noise
 PAIR_BYTES_PER_BIN = 450  # spectra, factor, its update and both transforms of one pair
 
 Complex = NDArray[np.complex128]
@@ -92,7 +93,7 @@ def _start(covariance: Array, factors: Complex) -> NDArray[np.bool_]:
     for pair in range(covariance.shape[0]):
         first, second, both = covariance[pair]
         rest = second - both * both / first
-        regular[pair] = first > 0.0 and rest > np.finfo(np.float64).eps * second
+        regular[pair] = first > 0.0 and rest > SINGULAR * second
         for f in range(factors.shape[1]):
             if regular[pair]:
                 factors[pair, f, 0, 0] = sqrt(first)
