@@ -21,6 +21,13 @@ SHOWN = {
         "diagnosis-unseen-ndcg@10",
         "ceiling",
     ),
+    "sound": (
+        "diagnosis-sound-ndcg@10",
+        "diagnosis-cohen_d-ndcg@10",
+        "subject-sound-ndcg@10",
+        "subject-cohen_d-ndcg@10",
+        "fixed",
+    ),
     "labels": ("subject-cohen_d-minmax-ndcg@10", "diagnosis-cohen_d-minmax-ndcg@10"),
     "density": ("subject-cohen_d-minmax-ndcg@10", "diagnosis-cohen_d-minmax-ndcg@10"),
     "operators": tuple(

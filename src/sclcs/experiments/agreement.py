@@ -10,7 +10,7 @@ from sclcs.benchmark.consistency import Gain, agreement, consistency
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.progress import track
 from sclcs.experiments.registry import Measured
-from sclcs.experiments.scorer import SCORES, Scorer
+from sclcs.experiments.scorer import Scorer
 from sclcs.experiments.setup import Cell, Row, Setup, asks_task
 
 __all__ = [
@@ -105,7 +105,7 @@ def agreement_rows(
     """
     rows = []
     for name, operators in (subsets or {"": list(full.index)}).items():
-        for score in SCORES:
+        for score in map(str, full.columns):
             for gain in GAINS:
                 known = full[score].reindex(list(operators))
                 found = consistency(known, core[score].reindex(list(operators)), CUTS, gain)
@@ -120,7 +120,7 @@ def ceiling_rows(scorer: Scorer, task: str, splits: int, seed: int) -> Iterator[
     import numpy as np
 
     halves = scorer.halves(task, splits, seed)
-    for score in SCORES:
+    for score in scorer.scores:
         values = halves[score][np.isfinite(scorer.full(task)[score])]
         for split in range(splits):
             one, two = values[:, 2 * split], values[:, 2 * split + 1]

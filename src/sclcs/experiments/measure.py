@@ -131,7 +131,7 @@ def _identity(experiment: Experiment, setup: Setup) -> Identity:
         versions={
             "experiment": experiment.version,
             "ranking": RANKING_VERSION,
-            "scores": {name: find_criterion(name).version for name in SCORES},
+            "scores": {name: find_criterion(name).version for name in (*SCORES, "share")},
             "operators": {name: operator_version(name) for name in operators},
         },
         seeds={"seed": setup.options.seed},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.benchmark import (
+    Criterion,
     Inquiry,
     PairRules,
     Question,
     equivalence_groups,
     evaluate,
     find_criterion,
+    find_target,
     make_question,
     share_scores,
 )
@@ -28,11 +31,14 @@ from sclcs.core.files import write_bytes
 from sclcs.core.identity import Identity
 from sclcs.spi.fc_store import FCStore
 
-__all__ = ["SCORES", "Scorer"]
+__all__ = ["SCORES", "SOUND", "Scorer"]
 
 Floats = NDArray[np.float64]
-#: The well-conditioned score, and the one that comes near the paper's numbers.
+#: The well-conditioned score, and the one that comes near the paper's numbers; both the paper's
+#: way: every pair counts alike, and windows that share time points are compared.
 SCORES = ("cohen_d", "ratio")
+#: The default score of each task, over pairs that share nothing, classes counting alike.
+SOUND = "sound"
 
 
 class Scorer:
@@ -48,11 +54,21 @@ class Scorer:
         Where scores are kept; shared by experiments on one store.
     jobs : int
         Threads.
+    sound : bool
+        Score by the default of each task instead of the paper's way.
     """
 
     def __init__(
-        self, source: FCStore, operators: Sequence[str], folder: Path, *, jobs: int = 1
+        self,
+        source: FCStore,
+        operators: Sequence[str],
+        folder: Path,
+        *,
+        jobs: int = 1,
+        sound: bool = False,
     ) -> None:
+        self.scores = (SOUND,) if sound else SCORES
+        self._rules = PairRules() if sound else PairRules.paper()
         self.source = source
         self.operators = list(operators)
         self._folder = folder
@@ -79,7 +95,7 @@ class Scorer:
             Operators by scores; NaN where a score does not exist.
         """
         places = [self._place("scores", task, core) for task, core in requests]
-        known = {place: self._current(_read(place)) for place in dict.fromkeys(places)}
+        known = {place: self._current(self._read(place)) for place in dict.fromkeys(places)}
         todo = {
             place: request
             for place, request in zip(places, requests, strict=True)
@@ -96,15 +112,19 @@ class Scorer:
     ) -> dict[Path, pd.DataFrame]:
         missing = {name for place in todo for name in set(self.operators) - set(known[place].index)}
         wanted = [name for name in self.operators if name in missing]
-        criteria = tuple(find_criterion(name) for name in SCORES)
-        inquiries = [Inquiry(self._question(*request), criteria) for request in todo.values()]
+        asked = [self._criteria(task) for task, _ in todo.values()]
+        inquiries = [
+            Inquiry(self._question(*request), tuple(criteria.values()))
+            for request, criteria in zip(todo.values(), asked, strict=True)
+        ]
         answers = evaluate(self.source, wanted, inquiries, n_jobs=self._jobs)
         found = {}
-        for place, answer in zip(todo, answers, strict=True):
-            new = pd.DataFrame(answer.point, index=answer.operators)
+        for place, answer, criteria in zip(todo, answers, asked, strict=True):
+            points = {score: answer.point[row.name] for score, row in criteria.items()}
+            new = pd.DataFrame(points, index=answer.operators)
             kept = known[place].drop(index=wanted, errors="ignore")
             found[place] = pd.concat([kept, new]) if len(kept) else new
-            columns = {name: found[place][name].to_numpy(dtype=np.float64) for name in SCORES}
+            columns = {name: found[place][name].to_numpy(dtype=np.float64) for name in self.scores}
             names = [str(name) for name in found[place].index]
             stamps = [self._version(name) for name in names]
             _write(place, columns | {"operators": np.array(names), "versions": np.array(stamps)})
@@ -132,19 +152,26 @@ class Scorer:
         place = self._place("halves", task, None, splits=splits, seed=seed)
         if not place.exists():
             question = self._question(task, None)
-            criteria = tuple(find_criterion(name) for name in SCORES)
-            inquiry = Inquiry(question, criteria, question.halves(splits, seed))
+            criteria = self._criteria(task)
+            halves = question.halves(splits, seed)
+            inquiry = Inquiry(question, tuple(criteria.values()), halves)
             (answer,) = evaluate(self.source, self.operators, [inquiry], n_jobs=self._jobs)
-            _write(place, answer.drawn)
+            _write(place, {score: answer.drawn[row.name] for score, row in criteria.items()})
         with np.load(place, allow_pickle=False) as stored:
-            return {score: share_scores(stored[score], self._groups) for score in SCORES}
+            return {score: share_scores(stored[score], self._groups) for score in self.scores}
+
+    def _criteria(self, task: str) -> dict[str, Criterion]:
+        """Return what a task is scored by, under the names of the columns."""
+        if self.scores == SCORES:
+            return {name: find_criterion(name) for name in SCORES}
+        return {SOUND: find_criterion(None, find_target(self.source.samples, task))}
 
     def _question(self, task: str, core: CoreSet | None) -> Question:
         return make_question(
             self.source.samples,
             task,
             core,
-            rules=PairRules.paper(),
+            rules=self._rules,
             n_timepoints=self.source.n_timepoints,
         )
 
@@ -160,13 +187,19 @@ class Scorer:
                 inputs["weights"] = [float(core.weight[place]) for place in order]
         if splits:  # one file for all operators, which is not added to
             inputs["operators"] = self._versions
+        criteria = self._criteria(task).values()
         identity = Identity(
             kind,
             inputs=inputs,
-            parameters={"task": task, "scores": SCORES, "splits": splits},
+            parameters={
+                "task": task,
+                "scores": [criterion.name for criterion in criteria],
+                "rules": asdict(self._rules),
+                "splits": splits,
+            },
             versions={
                 "ranking": RANKING_VERSION,
-                **{name: find_criterion(name).version for name in SCORES},
+                **{criterion.name: criterion.version for criterion in criteria},
             },
             seeds={"splits": seed},
         )
@@ -175,16 +208,15 @@ class Scorer:
     def _shared(self, table: pd.DataFrame) -> pd.DataFrame:
         """Give equivalent operators one score, as a ranking does."""
         chosen = table.loc[self.operators]
-        shared = {name: share_scores(chosen[name].to_numpy(), self._groups) for name in SCORES}
+        shared = {name: share_scores(chosen[name].to_numpy(), self._groups) for name in self.scores}
         return pd.DataFrame(shared, index=self.operators)
 
-
-def _read(place: Path) -> pd.DataFrame:
-    if not place.exists():
-        return pd.DataFrame(columns=[*SCORES, "versions"], dtype=np.float64)
-    with np.load(place, allow_pickle=False) as stored:
-        columns = {name: stored[name] for name in (*SCORES, "versions")}
-        return pd.DataFrame(columns, index=stored["operators"])
+    def _read(self, place: Path) -> pd.DataFrame:
+        if not place.exists():
+            return pd.DataFrame(columns=[*self.scores, "versions"], dtype=np.float64)
+        with np.load(place, allow_pickle=False) as stored:
+            columns = {name: stored[name] for name in (*self.scores, "versions")}
+            return pd.DataFrame(columns, index=stored["operators"])
 
 
 def _write(place: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

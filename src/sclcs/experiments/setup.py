@@ -62,7 +62,12 @@ class Setup:
         """The scores of the options' operators on any core-set."""
         return self.scorer_of(self.options.spis)
 
-    def scorer_of(self, spis: str | Sequence[str]) -> Scorer:
+    @cached_property
+    def sound_scorer(self) -> Scorer:
+        """The same by the sound score of each task."""
+        return self.scorer_of(self.options.spis, sound=True)
+
+    def scorer_of(self, spis: str | Sequence[str], *, sound: bool = False) -> Scorer:
         """Return the scores of some operators on any core-set; what is known is kept."""
         from sclcs.spi import resolve
 
@@ -72,6 +77,7 @@ class Setup:
             operators,
             self.fc.with_name(f"{self.fc.name}-scores"),
             jobs=self.options.jobs,
+            sound=sound,
         )
 
     def require_tasks(self) -> None:

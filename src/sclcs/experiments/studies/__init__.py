@@ -14,6 +14,7 @@ from sclcs.experiments.studies import cost
 from sclcs.experiments.studies import ablation
 from sclcs.experiments.studies import guided
 from sclcs.experiments.studies import soundness
+from sclcs.experiments.studies import sound
 
 __all__ = [
     "ablation",
@@ -26,6 +27,7 @@ __all__ = [
     "labels",
     "main",
     "operators",
+    "sound",
     "soundness",
     "universal",
     "windows",

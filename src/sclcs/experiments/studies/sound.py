@@ -1,0 +1,157 @@
+"""The main question once more, with scores that a reviewer would sign beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sclcs.cohort.coreset import CoreSet
+from sclcs.experiments.agreement import MEASURES, ceiling_rows, choose_for_task, measure_agreement
+from sclcs.experiments.figures import curves_by_ratio, grid
+from sclcs.experiments.registry import Experiment, Measured, Outcome, register
+from sclcs.experiments.scorer import SOUND
+from sclcs.experiments.setup import Cell, Row, Setup
+from sclcs.experiments.summary import aggregate, agreement_tables
+from sclcs.experiments.tables import Table, number
+from sclcs.report.style import MUTED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["STUDY"]
+
+PAPER = "cohen_d"
+HALVES = "halves"  # a row that is no method
+FULL = "full"  # nor is this: the two scores against each other
+SCORE_WORDS = {
+    SOUND: "sound score (share; subject: Cohen's d over windows that share no time points)",
+    PAPER: "the paper's way (Cohen's d, pairs pooled, overlapping windows)",
+}
+
+
+def _untrained(methods: Sequence[str]) -> list[str]:
+    from sclcs.selection import SELECTORS
+
+    return [name for name in methods if not SELECTORS[name].needs_training]
+
+
+def _cells(setup: Setup) -> list[Cell]:
+    options = setup.options
+    cells: list[Cell] = [
+        {"task": task, "method": method, "ratio": ratio, "repeat": seed}
+        for task in options.tasks
+        for method in _untrained(options.methods)
+        for ratio in options.ratios
+        for seed in options.seeds(method)
+    ]
+    return cells + [
+        {"task": task, "method": what, "ratio": 1.0, "repeat": options.seed}
+        for task in options.tasks
+        for what in (HALVES, FULL)
+    ]
+
+
+def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
+    scorers = (setup.scorer, setup.sound_scorer)
+    real = [cell for cell in cells if cell["method"] not in {HALVES, FULL}]
+    for cell in cells:
+        if cell["method"] == HALVES:
+            options = setup.options
+            asked = (cell["task"], options.splits, cell["repeat"])
+            yield cell, _usual([row for one in scorers for row in ceiling_rows(one, *asked)])
+        elif cell["method"] == FULL:
+            yield cell, [_between(*(scorer.full(cell["task"]) for scorer in scorers))]
+    known: dict[str, CoreSet] = {}
+
+    def choose(setup: Setup, cell: Cell) -> CoreSet:
+        key = repr(cell)
+        if key not in known:
+            known[key] = choose_for_task(setup, cell)
+        return known[key]
+
+    rows: dict[str, list[Row]] = {}
+    for scorer in scorers:
+        for cell, found in measure_agreement(setup, real, choose, scorer):
+            rows.setdefault(repr(cell), []).extend(_usual(found))
+    for cell in real:
+        yield cell, rows[repr(cell)]
+
+
+def _usual(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["gain"] == "minmax" and row["score"] in {PAPER, SOUND}]
+
+
+def _between(paper: pd.DataFrame, sound: pd.DataFrame) -> Row:
+    """Compare the paper's ranking with the sound one, both on everybody."""
+    from sclcs.benchmark.consistency import consistency
+
+    found = consistency(sound[SOUND], paper[PAPER], (5, 10, 20))
+    return {"score": SOUND, "gain": "minmax"} | {name: found[name] for name in MEASURES}
+
+
+def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
+    table = aggregate(measured, ("task", "method", "ratio", "score", "gain"), MEASURES)
+    return table.assign(paper_mean=float("nan"), paper_std=float("nan"))
+
+
+def _tables(summary: pd.DataFrame) -> list[Table]:
+    methods = summary[~summary["method"].isin([HALVES, FULL])]
+    return [*agreement_tables(methods, ("task", "score"), _caption), _fixed(summary)]
+
+
+def _caption(facts: dict[str, str]) -> str:
+    return (
+        f"{facts['measure'].replace('ndcg', 'nDCG')} with the full ranking for {facts['task']}, "
+        f"{SCORE_WORDS[facts['score']]}, gain `minmax`. In percent: mean ±std (worst)."
+    )
+
+
+def _fixed(summary: pd.DataFrame) -> Table:
+    names = {HALVES: "two halves of the subjects", FULL: "the paper's way and the sound score"}
+    fixed = summary[summary["method"].isin(list(names))]
+    rows = [
+        [
+            str(task),
+            str(score),
+            names[str(method)],
+            *(number(100 * value) for value in part["mean"]),
+        ]
+        for (task, score, method), part in fixed.groupby(["task", "score", "method"], sort=False)
+    ]
+    caption = "Agreement of rankings of all operators that no core-set is needed for, in percent."
+    return Table("fixed", caption, ["task", "score", "between", *MEASURES], rows)
+
+
+def _draw(outcome: Outcome) -> Figure:
+    shown = outcome.summary[outcome.summary["measure"] == "ndcg@10"]
+    tasks = list(dict.fromkeys(shown["task"]))
+    figure, axes = grid(len(tasks), 2, (4.6, 3.1))
+    for row, task in enumerate(tasks):
+        for column, score in enumerate((SOUND, PAPER)):
+            part = shown[(shown["task"] == task) & (shown["score"] == score)]
+            panel = axes[row][column]
+            methods = part[~part["method"].isin([HALVES, FULL])]
+            words = "sound score" if score == SOUND else "the paper's way"
+            curves_by_ratio(panel, methods, f"{task}: {words}", "nDCG@10")
+            for level in part.loc[part["method"] == HALVES, "mean"]:
+                panel.axhline(level, color=MUTED, linewidth=1, linestyle=":")
+            panel.set_ylim(0, 1.03)
+    axes[0][0].legend(frameon=False, fontsize=7, loc="lower right")
+    figure.suptitle("Dotted: two halves of the subjects.", fontsize=8, color=MUTED)
+    return figure
+
+
+STUDY = register(
+    Experiment(
+        name="sound",
+        title="Do core-sets keep the ranking by a sound score, too?",
+        paper="not in the paper (its Tables 2 and 3 with equal classes and no shared time points)",
+        cells=_cells,
+        measure=_measure,
+        summarise=_summarise,
+        tables=_tables,
+        draw=_draw,
+    )
+)
