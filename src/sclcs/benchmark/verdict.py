@@ -155,7 +155,7 @@ def _best(ranking: Ranking) -> str:
     rows = ranking.best_set
     percent = f"{found['best_set']['confidence']:.0%}"
     if len(rows) == 1:
-        return f"The best operator is {entry_name(rows.iloc[0])} ({percent} confidence)."
+        return f"The best operator is {entry_name(rows.iloc[0])}, with {percent} confidence."
     from sclcs.spi.names import best_known
 
     known = best_known(rows["spi"])

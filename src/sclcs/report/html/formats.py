@@ -27,7 +27,9 @@ def _known(value: object) -> bool:
 
 
 def _digits(*values: float) -> int:
-    """Return two decimals, or three where two would hide on which side of 0 a number lies."""
+    """Return two decimals, or more where two would hide on which side of 0 a number lies."""
+    if max(map(abs, values)) < 0.01:
+        return 4
     return 3 if any(0 < abs(value) < 0.1 for value in values) else 2
 
 
@@ -37,7 +39,7 @@ def number(value: float | None, digits: int | None = None) -> str:
     Examples
     --------
     >>> number(-0.1234), number(-0.0034)
-    ('−0.12', '−0.003')
+    ('−0.12', '−0.0034')
     >>> number(float("nan"))
     '–'
     """

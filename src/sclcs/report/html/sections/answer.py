@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
-from sclcs.benchmark.verdict import entry_name
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.costs import run_costs
 from sclcs.report.html.sections.sureness import Judgement, Remark, judge
 from sclcs.report.html.sections.tracks import Scale, score_scale
 from sclcs.run_folder import RunFolder
+from sclcs.spi.names import best_known
 
 __all__ = ["answer_section", "run_answers", "task_answer"]
 
@@ -138,7 +138,7 @@ def _row(row: pd.Series, scale: Scale, core: Ranking | None) -> dict[str, Any]:
     return {
         "spi": row["spi"],
         "name": row["name"],
-        "entry": entry_name(row),
+        "known": best_known([str(row["spi"])]) is not None,
         "also": list(row["also"]),
         "family": facts["family"],
         "directed": facts["directed"],

@@ -11,6 +11,7 @@ from sclcs.benchmark.ranking import Ranking
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.tracks import rank_scale, score_of, score_scale
+from sclcs.spi.names import best_known
 
 __all__ = ["operators_section"]
 
@@ -66,7 +67,7 @@ def _plot(ranking: Ranking, lines: pd.DataFrame) -> dict[str, Any]:
         rows.append(
             {
                 "spi": name,
-                "name": row["name"],
+                "name": row["name"] if best_known([name]) else "",
                 "also": row["also"],
                 "score": scores.track(row["score"], row["low"], row["high"], name),
                 "rank": ranks.track(row["rank"], row["rank_low"], row["rank_high"], name),

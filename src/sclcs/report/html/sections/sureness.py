@@ -95,8 +95,8 @@ def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
     shown = [item for item in remarks if item is not None and item.text != verdict.text]
     headline = _of_checked(basis, verdict) if chosen else verdict.text
     badge = _badge(run, task, verdict, chosen, effect)
-    if effect is not None and effect.kind == "bad" and chosen:
-        headline, shown = effect.text, [item for item in shown if item is not effect]
+    if effect is not None and effect.kind == "bad":  # nothing else can be said about noise
+        headline, shown = effect.text, [item for item in rest if " scatter " in item.text]
     return Judgement(badge, headline, shown)
 
 
