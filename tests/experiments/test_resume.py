@@ -130,6 +130,11 @@ def setup(toy_cohort, tmp_path):
     return Setup(toy_cohort, tmp_path / "fc", Options.make(toy=True))
 
 
+PAPERS_WAY = {
+    "score": "cohen_d", "pooled": True, "overlapping": True, "bootstrap": 0, "permutations": 0,
+}  # fmt: skip
+
+
 def scores_of(setup, source):
     """Return the scores on all samples and on halves, by a scorer of a store."""
     scorer = Scorer(source, setup.options.spis, setup.fc.with_name("scores"))
@@ -155,7 +160,7 @@ def test_scores_of_other_matrices_are_not_taken_for_current(setup, monkeypatch):
         computation = open_computation(setup.cohort, setup.fc, ["kendalltau"], force=True)
         store = fill_store(computation).store
         found, new_halves = scores_of(setup, store)
-        fresh = rank(store, "diagnosis", list(setup.options.spis)).scores
+        fresh = rank(store, "diagnosis", list(setup.options.spis), **PAPERS_WAY).scores
         np.testing.assert_allclose(found["cohen_d"], fresh[found.index], rtol=1e-5)
     changed = found["cohen_d"] != before["cohen_d"]
     assert found.index[changed].tolist() == ["kendalltau"]
@@ -170,7 +175,7 @@ def test_scores_of_another_seed_are_not_taken_for_current(toy_cohort, tmp_path):
     found, _ = scores_of(setup, store)
     changed = found["cohen_d"] != before["cohen_d"]
     assert found.index[changed].tolist() == ["cov_MinCovDet"]
-    fresh = rank(store, "diagnosis", list(names)).scores
+    fresh = rank(store, "diagnosis", list(names), **PAPERS_WAY).scores
     np.testing.assert_allclose(found["cohen_d"], fresh[found.index], rtol=1e-5)
 
 

@@ -73,14 +73,18 @@ def test_cds_is_the_spread_of_conditional_histograms(n_times):
     assert (np.count_nonzero(off_diagonal(actual)) > 0) == (n_times == 150)
 
 
-def dependence(a: np.ndarray, b: np.ndarray) -> float:
+def dependence(a: np.ndarray, b: np.ndarray, kept: np.ndarray | None = None) -> float:
+    """Of the points that are kept, standardised with all of them."""
+    kept = np.arange(len(a)) if kept is None else kept
+
     def gram(row: np.ndarray) -> np.ndarray:
-        square = np.subtract.outer(standard(row), standard(row)) ** 2
-        matrix = np.exp(-square / np.median(square[np.triu_indices(len(row), 1)]))
-        centring = np.eye(len(row)) - 1 / len(row)
+        points = standard(row)[kept]
+        square = np.subtract.outer(points, points) ** 2
+        matrix = np.exp(-square / np.median(square[np.triu_indices(len(points), 1)]))
+        centring = np.eye(len(points)) - 1 / len(points)
         return centring @ matrix @ centring
 
-    return float((gram(a) * gram(b)).sum() / len(a))
+    return float((gram(a) * gram(b)).sum() / len(kept))
 
 
 def test_anm_is_the_dependence_of_the_residual():
@@ -105,3 +109,10 @@ def test_long_records_are_thinned_to_200_points():
     assert len(kept) == 200
     out = compute(signals, ["anm"], context(1))["anm"]
     assert np.isfinite(off_diagonal(out)).all()
+
+    def score(x: np.ndarray, i: int, j: int) -> float:
+        fit = GaussianProcessRegressor().fit(x[i][:, None], x[j])  # on all of them
+        return dependence(x[j] - fit.predict(x[i][:, None]), x[i], kept)
+
+    expected = by_pairs(score, signals)
+    np.testing.assert_allclose(off_diagonal(out), off_diagonal(expected), rtol=1e-4)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
+from sclcs.benchmark.verdict import find_verdict
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.tracks import rank_scale, score_of, score_scale
@@ -54,6 +55,7 @@ def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:
         "families": sorted({row["family"] for row in rows if row["family"]}),
         "limits": _cost_limits([row["seconds"] for row in rows]),
         "has_other": other is not None,
+        "answered": find_verdict(ranking).kind in {"one", "several"},
         "tested": bool(ranking.table["p"].notna().any()) and not ranking.ranks_only,
         "has_costs": any(row["seconds"] is not None for row in rows),
     }
@@ -85,7 +87,7 @@ def _row(run: RunParts, row: pd.Series, other: Ranking | None) -> dict[str, Any]
         again = float(found.iloc[0]) if len(found) and np.isfinite(found.iloc[0]) else None
     return {
         **{name: row[name] for name in row.index},
-        "description": facts["description"],
+        "description": row["name"] or facts["description"],
         "family": facts["family"],
         "directed": facts["directed"],
         "seconds": run.seconds_per_sample.get(spi),
