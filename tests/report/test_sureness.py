@@ -12,7 +12,9 @@ GUIDED = {"method": "guided", "samples": 9, "guided": True}
 DRAWN = {"method": "stratified", "samples": 9, "guided": False}
 
 
-def make_run_stub(ranking=None, confirmed=None, truth=None, certificate=None, panel=None):
+def make_run_stub(
+    ranking=None, confirmed=None, truth=None, certificate=None, *, panel=None, design=()
+):
     """A run as far as the judgement is concerned."""
     parts = {
         "ranking": ranking,
@@ -22,6 +24,8 @@ def make_run_stub(ranking=None, confirmed=None, truth=None, certificate=None, pa
     }
     run = Mock(**{f"{name}.return_value": value for name, value in parts.items()})
     run.core.parameters = {}
+    run.check = {"design": design}
+    run.config.covariates, run.config.within = ["age", "mean_fd"], None
     run.confirmation = {"tasks": {"diagnosis": {"effect": panel}}}
     return run
 
@@ -145,9 +149,11 @@ def test_the_whole_cohort_confirms_or_corrects():
     same = make_ranking([0.9, 0.5, 0.4])
     _, text = judged(same, ranking=core, confirmed=same)
     assert "Confirmed: first on the core-set and first on the whole cohort." in text
-    assert text.startswith("Of the 3 operators on everybody: the best operator is kendalltau")
+    assert text.startswith(
+        "Of the 3 operators computed on everybody: the best operator is kendalltau"
+    )
     _, text = judged(everybody, ranking=core, confirmed=everybody)
-    assert "Corrected by the whole cohort: on the core-set it had place 2 of 3." in text
+    assert "cov_OAS (cov_OAS) is first there and had place 2 of 3 on the core-set." in text
 
 
 def test_operators_nobody_looked_at_are_counted():
@@ -160,6 +166,26 @@ def test_operators_nobody_looked_at_are_counted():
     badge, text = judged(truth, ranking=core, confirmed=confirmed, truth=truth)
     assert badge.text == "Clear winner"
     assert "could be as good" not in text
+
+
+def test_what_the_label_goes_with_is_said_unless_it_is_taken_out():
+    design = [
+        {
+            "kind": "goes-with-site",
+            "where": "diagnosis",
+            "detail": "site: Cramér's V 0.51, p 0.001",
+        },
+        {"kind": "goes-with-motion", "where": "diagnosis", "detail": "mean_fd: eta 0.2, p 0.001"},
+        {"kind": "small-class", "where": "diagnosis=MDD", "detail": "4 subjects"},
+        {"kind": "goes-with-site", "where": "sex", "detail": "site: Cramér's V 0.77, p 0.001"},
+    ]
+    _, text = judged(make_ranking([0.9, 0.5, 0.4]), design=design)
+    assert (
+        "Labels that go with the site (site: Cramér's V 0.51, p 0.001); take the site out" in text
+    )
+    assert "Classes with fewer than ten subjects (diagnosis=MDD: 4 subjects)" in text
+    assert "motion" not in text
+    assert "0.77" not in text
 
 
 def test_ties_share_the_first_place():

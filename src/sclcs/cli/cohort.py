@@ -99,12 +99,13 @@ def check(
     """
     from sclcs.cohort.check import check_cohort, check_scans
     from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.design import check_design
     from sclcs.cohort.source import open_source
     from sclcs.cohort.windows import Windowing
 
     found = open_source(source, labels)
     if isinstance(found, Cohort):
-        problems = check_cohort(found)
+        problems = [*check_cohort(found), *check_design(found.samples)]
     else:
         problems = check_scans(found, Windowing(length, drop_first=drop_first))
     serious = any(problem.fatal for problem in problems)

@@ -78,6 +78,31 @@ KINDS: Mapping[str, Kind] = {
         "complete the table, or leave these samples out when ranking by this label",
         fatal=False,
     ),
+    "small-class": Kind(
+        "Classes with fewer than ten subjects",
+        "expect wide intervals, or join classes",
+        fatal=False,
+    ),
+    "unequal-classes": Kind(
+        "Labels with a class more than three times as large as another",
+        "scores count classes alike, but the small class decides how sure they are",
+        fatal=False,
+    ),
+    "goes-with-site": Kind(
+        "Labels that go with the site",
+        "take the site out with --covariates site, or compare inside sites with --within site",
+        fatal=False,
+    ),
+    "goes-with-motion": Kind(
+        "Labels that go with head motion",
+        "take it out with --covariates and the name of the column",
+        fatal=False,
+    ),
+    "mixed-tr": Kind(
+        "Repetition times that differ between subjects",
+        "windows of equal length then last unequally long; take the site out, or resample",
+        fatal=False,
+    ),
     "damaged": Kind(
         "Stored data that do not match their checksum or fingerprint",
         "make the store again from its source",

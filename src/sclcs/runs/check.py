@@ -8,6 +8,7 @@ from pathlib import Path
 from sclcs.cohort.check import check_cohort
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.describe import describe_cohort
+from sclcs.cohort.design import check_design
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.storage import SAMPLES_FILE
 from sclcs.core.identity import Identity, file_digest
@@ -18,7 +19,7 @@ from sclcs.runs.stages import Stage
 __all__ = ["check_stage", "plan_stage"]
 
 #: Raised when the same cohort would be described or judged differently, ...
-CHECK_VERSION = 2
+CHECK_VERSION = 3
 #: ... and when the same cohort would be predicted other costs.
 PLAN_VERSION = 2
 CALIBRATION_SECONDS = 2.0
@@ -53,6 +54,7 @@ def check_stage(order: RunOrder) -> Stage:
             "samples": len(usable),
             "fingerprint": usable.fingerprint,
             "tasks": order.check_tasks(usable.samples),
+            "design": [problem.to_dict() for problem in check_design(usable.samples, config.tasks)],
         }
         folder.write_facts(facts, folder.check_file)
 

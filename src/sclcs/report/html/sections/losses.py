@@ -28,7 +28,7 @@ def losses_section(run: RunParts) -> Content | None:
             "unranked": unranked,
             "excluded": _grouped(run.check.get("excluded", [])),
             "before": _before(run),
-            "problems": _grouped(run.check.get("problems", [])),
+            "problems": _grouped([*run.check.get("problems", []), *run.check.get("design", [])]),
         },
     )
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from sclcs.benchmark.criteria import CRITERIA
 from sclcs.benchmark.findings import ALPHA
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.ranks import DECIMALS
-from sclcs.benchmark.verdict import Verdict, effect_sentence, find_verdict
+from sclcs.benchmark.verdict import Verdict, effect_sentence, entry_name, find_verdict
+from sclcs.cohort.problems import KINDS
 from sclcs.report.html.formats import count, interval, number, percent
 from sclcs.report.html.parts import RunParts
 
@@ -84,10 +86,11 @@ def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
     effect = _chosen_effect(run, task, basis) if chosen else _plain_effect(basis)
     best = str(basis.groups["spi"].iloc[0])
     others = [
-        _confirmed(run, task, best),
+        _confirmed(run, task, basis.groups.iloc[0]),
         _unchecked(run, task) if chosen else None,
         _truth(run, task, best) if confirmed is not None and not chosen else None,
         _certificate(run, task),
+        *_design(run, task),
     ]
     said = {verdict.text, *([effect.text] if effect else [])}
     rest = [_remark(text) for text in basis.answer if text not in {*said, effect_sentence(basis)}]
@@ -97,6 +100,7 @@ def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
     badge = _badge(run, task, verdict, chosen, effect)
     if effect is not None and effect.kind == "bad":  # nothing else can be said about noise
         headline, shown = effect.text, [item for item in rest if " scatter " in item.text]
+        shown += _design(run, task)
     return Judgement(badge, headline, shown)
 
 
@@ -120,7 +124,9 @@ def _of_checked(basis: Ranking, verdict: Verdict) -> str:
     if verdict.kind not in {"one", "several"} or len(basis.groups) < 2:
         return verdict.text
     n = len(basis.groups)
-    return f"Of the {n} operators on everybody: {verdict.text[0].lower()}{verdict.text[1:]}"
+    return (
+        f"Of the {n} operators computed on everybody: {verdict.text[0].lower()}{verdict.text[1:]}"
+    )
 
 
 def _remark(text: str) -> Remark:
@@ -184,7 +190,7 @@ def _panel_effect(panel: Mapping[str, Any], what: str) -> Remark:
     )
 
 
-def _confirmed(run: RunParts, task: str, best: str) -> Remark | None:
+def _confirmed(run: RunParts, task: str, best: pd.Series) -> Remark | None:
     ranking = run.ranking(task)
     if ranking is None or run.core is None:
         return None
@@ -193,15 +199,15 @@ def _confirmed(run: RunParts, task: str, best: str) -> Remark | None:
             "caution",
             "Not confirmed on the whole cohort yet: this order comes from the core-set alone.",
         )
-    place = _place(ranking, best)
+    place = _place(ranking, str(best["spi"]))
     if place is None:
         return None
     if place == 1:
         return Remark("good", "Confirmed: first on the core-set and first on the whole cohort.")
     return Remark(
         "caution",
-        f"Corrected by the whole cohort: on the core-set it had place {place} of "
-        f"{int(ranking.table['score'].notna().sum())}.",
+        f"Corrected by the whole cohort: {entry_name(best)} is first there and had place {place} "
+        f"of {int(ranking.groups['score'].notna().sum())} on the core-set.",
     )
 
 
@@ -251,6 +257,26 @@ def _truth(run: RunParts, task: str, best: str) -> Remark | None:
     )
 
 
+def _design(run: RunParts, task: str) -> list[Remark]:
+    """Say what else may explain the effect: what the label goes with and is not taken out."""
+    config = run.config
+    taken_out = {*config.covariates, config.within}
+    found = []
+    for entry in run.check.get("design", []):
+        kind, detail = str(entry["kind"]), str(entry["detail"])
+        if str(entry["where"]).split("=")[0] != task or kind not in KINDS:
+            continue
+        if (
+            kind in {"goes-with-site", "goes-with-motion"}
+            and detail.split(":", maxsplit=1)[0] in taken_out
+        ):
+            continue
+        where = f"{entry['where']}: " if "=" in str(entry["where"]) else ""
+        facts = KINDS[kind]
+        found.append(Remark("caution", f"{facts.meaning} ({where}{detail}); {facts.advice}."))
+    return found
+
+
 def _certificate(run: RunParts, task: str) -> Remark | None:
     found = run.certificate(task)
     if found is None:
@@ -284,8 +310,8 @@ def _searched_score(run: RunParts, certificate: Mapping[str, Any]) -> str:
 
 
 def _place(ranking: Ranking, spi: str) -> int | None:
-    """Return one more than the number of operators with a higher score; ties share a place."""
+    """Return one more than the number of entries with a higher score; ties share a place."""
     scores = ranking.scores.round(DECIMALS)
     if spi not in scores.index or not np.isfinite(scores[spi]):
         return None
-    return 1 + int((scores > scores[spi]).sum())
+    return 1 + int((ranking.groups["score"].round(DECIMALS) > scores[spi]).sum())

@@ -1,0 +1,175 @@
+"""What a cohort's design may spoil: labels that go with site or motion, small or unequal classes.
+
+None of it is an error. A ranking by such a label can be right, and can be about something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from sclcs.cohort.problems import Problem
+from sclcs.cohort.table import class_columns
+
+__all__ = ["Association", "association", "check_design"]
+
+SITE = "site"
+MOTION = ("mean_fd", "motion", "fd", "fd_mean")
+REPETITION_TIME = "tr"
+FEWEST = 10  # subjects of a class
+UNEQUAL = 3.0  # largest class by smallest
+STRENGTH, ALPHA = 0.1, 0.01  # what counts as going together: clear and not tiny
+MOST_LABELS = 10  # classes of a column that somebody might rank by
+
+
+@dataclass(frozen=True)
+class Association:
+    """How closely two columns go together, over subjects.
+
+    Parameters
+    ----------
+    measure : str
+        ``Cramér's V`` of two labels, ``eta`` of a label and a number, ``rho`` (Spearman) of
+        two numbers.
+    strength : float
+        From 0 to 1; V and eta without the bias of small samples.
+    p : float
+        Of chi squared, Kruskal-Wallis or Spearman.
+    """
+
+    measure: str
+    strength: float
+    p: float
+
+    def __str__(self) -> str:
+        p = "below 0.001" if self.p < 0.001 else f"{self.p:.2g}"
+        return f"{self.measure} {self.strength:.2f}, p {p}"
+
+
+def association(one: pd.Series, other: pd.Series) -> Association | None:
+    """Measure how closely two columns go together.
+
+    Parameters
+    ----------
+    one, other : Series
+        One value per subject; missing ones are left out. Text is a label.
+
+    Returns
+    -------
+    Association or None
+        None if one of them does not vary.
+    """
+    known = one.notna() & other.notna()
+    one, other = one[known], other[known]
+    if one.nunique() < 2 or other.nunique() < 2:
+        return None
+    numbers = [column for column in (one, other) if _is_number(column)]
+    if len(numbers) == 2:
+        return _of_numbers(one, other)
+    if not numbers:
+        return _of_labels(one, other)
+    label = other if _is_number(one) else one
+    return _of_label_and_number(label, numbers[0])
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > 2
+
+
+def _of_numbers(one: pd.Series, other: pd.Series) -> Association:
+    from scipy.stats import spearmanr
+
+    found = spearmanr(one, other)
+    return Association("rho", abs(float(found.statistic)), float(found.pvalue))
+
+
+def _of_labels(one: pd.Series, other: pd.Series) -> Association:
+    from scipy.stats import chi2_contingency
+
+    table = pd.crosstab(one, other).to_numpy()
+    found = chi2_contingency(table, correction=False)
+    n, (rows, columns) = table.sum(), table.shape
+    # Bergsma 2013: without an association, chi squared is about its degrees of freedom.
+    phi = max(float(found.statistic) / n - (rows - 1) * (columns - 1) / (n - 1), 0.0)
+    smaller = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1))
+    strength = float(np.sqrt(phi / (smaller - 1))) if smaller > 1 else 0.0
+    return Association("Cramér's V", min(strength, 1.0), float(found.pvalue))
+
+
+def _of_label_and_number(label: pd.Series, values: pd.Series) -> Association | None:
+    from scipy.stats import kruskal
+
+    parts = [part.to_numpy(dtype=float) for _, part in values.groupby(label.map(str))]
+    n, count = len(values), len(parts)
+    if n <= count:
+        return None
+    found = kruskal(*parts)
+    share = (float(found.statistic) - count + 1) / (n - count)  # eta squared of the ranks
+    return Association("eta", float(np.sqrt(max(share, 0.0))), float(found.pvalue))
+
+
+def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) -> list[Problem]:
+    """Name what may explain an effect of a label besides the label.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        The facts of the samples.
+    columns : sequence of str, optional
+        Labels and numbers that operators are ranked for; by default all columns with a few
+        classes. ``subject`` is passed over.
+
+    Returns
+    -------
+    list of Problem
+        None of them serious: classes below ten subjects, classes that differ in size more
+        than three to one, association with site and with motion, mixed repetition times.
+    """
+    if columns is None:
+        columns = [
+            name for name in class_columns(samples) if 2 <= samples[name].nunique() <= MOST_LABELS
+        ]
+    subjects = samples.groupby("subject", sort=False).first()
+    problems = _mixed_times(subjects)
+    for name in columns:
+        if name in subjects.columns and name != SITE:
+            problems += [*_sizes(subjects[name]), *_confounds(subjects, name)]
+    return problems
+
+
+def _mixed_times(subjects: pd.DataFrame) -> list[Problem]:
+    if REPETITION_TIME not in subjects.columns:
+        return []
+    times = sorted(subjects[REPETITION_TIME].dropna().unique())
+    if len(times) < 2:
+        return []
+    return [Problem("mixed-tr", REPETITION_TIME, ", ".join(f"{time:g}" for time in times[:5]))]
+
+
+def _sizes(column: pd.Series) -> list[Problem]:
+    if _is_number(column):
+        return []
+    sizes = column.value_counts()
+    found = [
+        Problem("small-class", f"{column.name}={value}", f"{size} subjects")
+        for value, size in sizes.items()
+        if 1 < size < FEWEST
+    ]
+    if len(sizes) > 1 and sizes.iloc[0] > UNEQUAL * sizes.iloc[-1]:
+        detail = f"{sizes.iloc[0]} {sizes.index[0]}, {sizes.iloc[-1]} {sizes.index[-1]}"
+        found.append(Problem("unequal-classes", str(column.name), detail))
+    return found
+
+
+def _confounds(subjects: pd.DataFrame, name: str) -> list[Problem]:
+    found = []
+    for kind, others in (("goes-with-site", (SITE,)), ("goes-with-motion", MOTION)):
+        for other in others:
+            if other in subjects.columns and other != name:
+                measured = association(subjects[name], subjects[other])
+                if measured and measured.p < ALPHA and measured.strength >= STRENGTH:
+                    found.append(Problem(kind, name, f"{other}: {measured}"))
+    return found

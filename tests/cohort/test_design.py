@@ -1,0 +1,69 @@
+"""What a design may spoil is measured as textbooks do, and named only where it is clear."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sclcs.cohort.design import association, check_design
+
+
+def make_samples(**columns):
+    """Two windows of every subject."""
+    table = pd.DataFrame(columns)
+    table["subject"] = [f"s{place:03d}" for place in range(len(table))]
+    samples = table.loc[table.index.repeat(2)].reset_index(drop=True)
+    return samples.assign(window=np.tile([0, 1], len(table)))
+
+
+def kinds(problems):
+    return {(problem.kind, problem.where) for problem in problems}
+
+
+def test_cramers_v_is_that_of_the_table():
+    one = pd.Series(["a"] * 30 + ["b"] * 30)
+    same = association(one, one.map({"a": "x", "b": "y"}))
+    assert (same.measure, same.strength) == ("Cramér's V", pytest.approx(1.0))
+    other = pd.Series((["x"] * 15 + ["y"] * 15) * 2)
+    apart = association(one, other)
+    assert (apart.strength, apart.p) == (0.0, 1.0)
+    table = np.array([[20, 10], [10, 20]])
+    half = association(one, pd.Series(["x"] * 20 + ["y"] * 10 + ["x"] * 10 + ["y"] * 20))
+    phi = 60 * (table[0, 0] * table[1, 1] - table[0, 1] * table[1, 0]) ** 2 / 30**4 / 60
+    smaller = 2 - 1 / 59
+    assert half.strength == pytest.approx(np.sqrt((phi - 1 / 59) / (smaller - 1)))
+
+
+def test_numbers_go_with_labels_and_numbers():
+    label = pd.Series(["a"] * 20 + ["b"] * 25)
+    number = pd.Series(np.arange(45.0))
+    assert association(label, number).measure == "eta"
+    assert association(label, number).strength > 0.8
+    assert association(number, -(number**3)).strength == pytest.approx(1.0)
+    assert association(label, pd.Series(["same"] * 45)) is None
+
+
+def test_site_and_motion_are_named_where_they_go_with_the_label():
+    rng = np.random.default_rng(0)
+    diagnosis = np.array(["HC", "MDD"])[rng.permutation(np.arange(120) % 2)]
+    patients = diagnosis == "MDD"
+    samples = make_samples(
+        diagnosis=diagnosis,
+        sex=np.array(["F", "M"])[rng.permutation(np.arange(120) % 2)],
+        site=np.where(rng.random(120) < np.where(patients, 0.8, 0.2), "x", "y"),
+        mean_fd=0.1 + 0.05 * rng.random(120) + 0.03 * patients,
+        age=rng.uniform(18, 60, 120),
+    )
+    found = check_design(samples)
+    assert kinds(found) == {("goes-with-site", "diagnosis"), ("goes-with-motion", "diagnosis")}
+    assert not any(problem.fatal for problem in found)
+    assert found[0].detail.startswith("site: Cramér's V 0.")
+    assert check_design(samples, ["subject", "sex", "age"]) == []
+
+
+def test_small_and_unequal_classes_and_mixed_times_are_named():
+    samples = make_samples(diagnosis=["HC"] * 40 + ["MDD"] * 4, tr=[2.0] * 40 + [3.0] * 4)
+    assert kinds(check_design(samples, ["diagnosis"])) == {
+        ("mixed-tr", "tr"),
+        ("small-class", "diagnosis=MDD"),
+        ("unequal-classes", "diagnosis"),
+    }
