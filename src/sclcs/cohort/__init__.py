@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
     from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.describe import describe_cohort, describe_scans
+    from sclcs.cohort.design import check_design
     from sclcs.cohort.problems import Problem
     from sclcs.cohort.regions import region_set
     from sclcs.cohort.scans import Scan, Scans
@@ -29,6 +30,7 @@ __all__ = [
     "Seconds",
     "Windowing",
     "check_cohort",
+    "check_design",
     "check_scans",
     "describe_cohort",
     "describe_scans",
@@ -47,6 +49,7 @@ __getattr__, __dir__ = lazy_names(
         "Seconds": "sclcs.cohort.windows",
         "Windowing": "sclcs.cohort.windows",
         "check_cohort": "sclcs.cohort.check",
+        "check_design": "sclcs.cohort.design",
         "check_scans": "sclcs.cohort.check",
         "describe_cohort": "sclcs.cohort.describe",
         "describe_scans": "sclcs.cohort.describe",

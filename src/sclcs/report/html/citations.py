@@ -40,6 +40,27 @@ _FULL = MappingProxyType(
         "Bridgeford et al. 2021": "Bridgeford EW, Wang S, Wang Z, et al. (2021). Eliminating "
         "accidental deviations to minimize generalization error and maximize replicability. "
         "PLoS Computational Biology 17:e1009279.",
+        "Anderson 2001": "Anderson MJ (2001). A new method for non-parametric multivariate "
+        "analysis of variance. Austral Ecology 26:32-46.",
+        "2017 (PERMANOVA)": "Anderson MJ, Walsh DCI, Clarke KR, Gorley RN, Guerra-Castro E (2017). "
+        "Some solutions to the multivariate Behrens-Fisher problem for dissimilarity-based "
+        "analyses. Australian & New Zealand Journal of Statistics 59:57-79.",
+        "Shehzad et al. 2014": "Shehzad Z, Kelly C, Reiss PT, et al. (2014). A multivariate "
+        "distance-based analytic framework for connectome-wide association studies. NeuroImage "
+        "93:74-94.",
+        "Gretton et al. 2012": "Gretton A, Borgwardt KM, Rasch MJ, Schölkopf B, Smola A (2012). A "
+        "kernel two-sample test. Journal of Machine Learning Research 13:723-773.",
+        "Shou et al. 2013": "Shou H, Eloyan A, Lee S, et al. (2013). Quantifying the reliability "
+        "of image replication studies: the image intraclass correlation coefficient (I2C2). "
+        "Cognitive, Affective, & Behavioral Neuroscience 13:714-724.",
+        "Li et al. 2019": "Li J, Kong R, Liégeois R, et al. (2019). Global signal regression "
+        "strengthens association between resting-state functional connectivity and behavior. "
+        "NeuroImage 196:126-141.",
+        "He et al. 2020": "He T, Kong R, Holmes AJ, et al. (2020). Deep neural networks and kernel "
+        "regression achieve comparable accuracies for functional connectivity prediction of "
+        "behavior and demographics. NeuroImage 206:116276.",
+        "Poldrack et al. 2020": "Poldrack RA, Huckins G, Varoquaux G (2020). Establishment of best "
+        "practices for evidence for prediction: a review. JAMA Psychiatry 77:534-540.",
         "Finn et al. 2015": "Finn ES, Shen X, Scheinost D, et al. (2015). Functional connectome "
         "fingerprinting: identifying individuals using patterns of brain connectivity. Nature "
         "Neuroscience 18:1664-1671.",
