@@ -213,7 +213,8 @@ def intervals() -> Drawing:
     def place(value: float) -> float:
         return 430 + 380 * (value - low) / (high - low)
 
-    d.text("t", 20, 28, "Diagnosis on ABIDE: explained share with its interval; orange could be the best", "start")
+    words = "Diagnosis on ABIDE: explained share with its interval; orange could be the best"
+    d.text("t", 20, 28, words, "start")
     bottom = 52 + 24 * len(shown)
     d.path("a zero", f"M{place(0):g} 40 V{bottom}")
     for k, row in enumerate(shown):

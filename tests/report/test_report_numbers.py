@@ -13,8 +13,8 @@ from sclcs.report.html.svg import Axis, Drawing, axis_over, draw_ruler, tick_lab
 @pytest.mark.parametrize(
     ("write", "value", "text"),
     [
-        (formats.number, -0.001, "−0.001"),
-        (formats.number, -0.0001, "0.000"),
+        (formats.number, -0.001, "−0.0010"),
+        (formats.number, -0.00001, "0.0000"),
         (formats.number, -1.255, "−1.25"),
         (formats.number, math.inf, "–"),
         (formats.number, None, "–"),
