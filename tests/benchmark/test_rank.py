@@ -336,7 +336,7 @@ def test_saved_and_opened_is_the_same(source, tmp_path):
     with pytest.raises(OutputExistsError):
         ranking.save(path)
     path.write_text("spi,score\npec,1\n")
-    with pytest.raises(UnreadableFileError, match="Expected a ranking"):
+    with pytest.raises(UnreadableFileError, match="make the ranking again"):
         Ranking.open(path)
     path.with_suffix(".json").unlink()
     with pytest.raises(UnreadableFileError, match="keep the two files together"):

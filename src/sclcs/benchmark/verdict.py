@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     from sclcs.benchmark.ranking import Ranking
 
-__all__ = ["CANNOT_ANSWER", "Verdict", "effect_sentence", "entry_name", "find_verdict", "sentences"]
+__all__ = [
+    "CANNOT_ANSWER",
+    "Verdict",
+    "answered",
+    "effect_sentence",
+    "entry_name",
+    "find_verdict",
+    "sentences",
+]
 
 CANNOT_ANSWER = 0.2  # Kendall of halves below which the order of operators is not repeatable
 ROUGHLY = 0.4
@@ -67,6 +75,11 @@ def find_verdict(ranking: Ranking) -> Verdict:
     if best:
         return Verdict("one" if len(ranking.best_set) == 1 else "several", best)
     return Verdict("order", _first(ranking))
+
+
+def answered(ranking: Ranking) -> bool:
+    """Say whether a ranking names operators that could be the best, and not only an order."""
+    return find_verdict(ranking).kind in {"one", "several", "cannot-answer"}
 
 
 def sentences(ranking: Ranking) -> list[str]:

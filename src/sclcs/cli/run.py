@@ -193,23 +193,24 @@ def explain_stop() -> Iterator[None]:
 
 def print_result(result: RunResult) -> None:
     """Print the best operators of every task and where the report is."""
+    from sclcs.benchmark.verdict import answered
+
     answers = result.answers()
     for task, rows in result.best().items():
         score = result.confirmed[task].score
         print_table(
             f"best operators, task {task}, on the whole cohort",
             ["operator", score, "interval", "could be best"],
-            [_cells(row) for row in rows],
+            [_cells(row, answered(result.confirmed[task])) for row in rows],
         )
         for sentence in answers.get(task, []):
             typer.echo(f"- {sentence}")
     typer.echo(f"\nReport: {result.report}")
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, str, str, str]:
+def _cells(row: dict[str, Any], known: bool) -> tuple[str, str, str, str]:
     from sclcs.benchmark import entry_name
 
-    known = not math.isnan(row["low"])
-    interval = f"{row['low']:.3f} to {row['high']:.3f}" if known else ""
+    interval = "" if math.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}"
     name = entry_name({**row, "also": row["equivalents"]})
-    return name, f"{row['score']:.3f}", interval, "yes" if row["best_set"] else ""
+    return name, f"{row['score']:.3f}", interval, "yes" if known and row["best_set"] else ""
