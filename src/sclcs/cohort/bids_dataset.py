@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from sclcs.cohort.bids_names import BidsName, parse_bids_name
 from sclcs.cohort.labels import LabelTable, attach_labels, fact_name, read_label_table
 from sclcs.cohort.scans import Scans
 from sclcs.core.errors import UnreadableFileError
+from sclcs.core.gate import read_json
 from sclcs.core.logging import get_logger
 
 __all__ = [
@@ -145,13 +145,12 @@ class Sidecars:
     def _content(self, path: Path) -> dict[str, Any]:
         if path not in self._read:
             try:
-                content = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
+                self._read[path] = read_json(path)
+            except UnreadableFileError as error:
                 raise UnreadableFileError(
                     f"Expected JSON in {path}, but it is damaged ({error}); repair it, or give "
                     "the repetition time with --tr (tr=...)."
                 ) from error
-            self._read[path] = content if isinstance(content, dict) else {}
         return self._read[path]
 
 

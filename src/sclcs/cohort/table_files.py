@@ -12,6 +12,7 @@ from typing import Any
 from sclcs.cohort.damage import explain_damage
 from sclcs.core.errors import InputError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
+from sclcs.core.gate import read_text_input
 
 __all__ = ["read_table_file"]
 
@@ -51,13 +52,7 @@ def read_table_file(path: Path, *, all_sheets: bool = False) -> Columns:
 
 
 def _text_rows(path: Path) -> list[list[str]]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableFileError(
-            f"Expected text in UTF-8 in {path}, found other bytes at position {error.start}; "
-            "save the table again as UTF-8."
-        ) from error
+    text = read_text_input(path, "a table")
     delimiter = _delimiter(path, text.partition("\n")[0])
     try:
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))

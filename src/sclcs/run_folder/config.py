@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict
 
 from sclcs.compute.executors import DEFAULT, ExecutorChoice, choose_executor, find_executor
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError
+from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.core.files import require_existing
+from sclcs.core.gate import read_yaml
 from sclcs.core.settings import Names, Settings, as_list, setting
 
 __all__ = [
@@ -145,13 +146,8 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         Checked; `cohort` and `out` as absolute paths.
     """
-    import yaml
-
     path = require_existing(path, "configuration file (YAML)")
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UnreadableFileError(f"Expected YAML in {path}: {error}") from error
+    content = read_yaml(path)
     if content is None:
         content = {}
     if not isinstance(content, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.damage import explain_damage
 from sclcs.core.errors import UnreadableFileError
+from sclcs.core.gate import refuse_inflated
 from sclcs.core.optional import import_extra
 
 __all__ = ["load_ptseries", "peek_ptseries"]
@@ -55,6 +57,8 @@ def _open(path: Path) -> Any:  # noqa: ANN401 (nibabel has no types)
     nib = import_extra("nibabel", "nifti")
     with explain_damage(path, "a CIFTI file"):
         image = nib.load(path)
+        declared = prod(image.shape) * int(image.get_data_dtype().itemsize)
+        refuse_inflated(path, declared, packed=path.name.endswith(".gz"))
         kinds = [type(image.header.get_axis(k)).__name__ for k in range(len(image.shape))]
     if kinds != ["SeriesAxis", "ParcelsAxis"]:
         raise UnreadableFileError(

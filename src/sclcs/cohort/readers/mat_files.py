@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.damage import explain_damage
+from sclcs.cohort.readers.mat_v5 import read_variables
 from sclcs.core.errors import UnreadableFileError, name_first
+from sclcs.core.gate import refuse_inflated
 
 __all__ = ["load_mat_cells", "load_mat_matrix"]
-
-_NUMERIC_CLASSES = {
-    *("double", "single", "logical"),
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-}
 
 
 def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
@@ -49,17 +46,16 @@ def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
 
 
 def _load_v5(path: Path, variable: str) -> NDArray[Any]:
-    import scipy.io
-
-    found = {name: kind for name, _, kind in scipy.io.whosmat(str(path))}
-    if variable not in found:
-        raise _no_variable(path, variable, found)
-    if found[variable] not in _NUMERIC_CLASSES:
-        # Asked before loading: scipy may crash on a structure that is only a damaged type field.
-        raise UnreadableFileError(
-            f"Expected {variable} in {path} to be a matrix of numbers, found {found[variable]}."
-        )
-    return np.asarray(scipy.io.loadmat(str(path), variable_names=[variable])[variable])
+    found: list[str] = []
+    for known in read_variables(path, variable):
+        if known.name == variable and known.values is None:
+            raise UnreadableFileError(
+                f"Expected {variable} in {path} to be a matrix of numbers, found {known.kind}."
+            )
+        if known.values is not None:
+            return known.values
+        found.append(known.name)
+    raise _no_variable(path, variable, found)
 
 
 def _load_v73(path: Path, variable: str) -> NDArray[Any]:
@@ -68,8 +64,14 @@ def _load_v73(path: Path, variable: str) -> NDArray[Any]:
     with h5py.File(path, "r") as file:
         if variable not in file:
             raise _no_variable(path, variable, file)
+        stored = file[variable]
+        if not isinstance(stored, h5py.Dataset) or stored.dtype.kind not in "fiub":
+            raise UnreadableFileError(
+                f"Expected {variable} in {path} to be a matrix of numbers, found something else."
+            )
+        refuse_inflated(path, stored.size * stored.dtype.itemsize, packed=True)
         # MATLAB keeps columns together, HDF5 rows: the stored matrix is the transposed one.
-        return np.asarray(file[variable]).T
+        return np.asarray(stored).T
 
 
 def _no_variable(path: Path, variable: str, found: Iterable[str]) -> UnreadableFileError:

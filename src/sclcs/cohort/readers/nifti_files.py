@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from sclcs.cohort.bids_files import (
 )
 from sclcs.cohort.bids_names import BidsName, parse_bids_name
 from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError, name_first
+from sclcs.core.gate import read_json
 
 __all__ = ["FoundImages", "ImageFile", "ImagePaths", "find_images"]
 
@@ -59,8 +59,8 @@ class ImageFile:
         if not beside.is_file():
             return None
         try:
-            value = json.loads(beside.read_text(encoding="utf-8")).get("RepetitionTime")
-        except (ValueError, AttributeError) as error:
+            value = read_json(beside).get("RepetitionTime")
+        except UnreadableFileError as error:
             raise UnreadableFileError(
                 f"Expected a JSON object in {beside}, but it is damaged ({error}); repair it, or "
                 "give the repetition time with --tr (tr=...)."

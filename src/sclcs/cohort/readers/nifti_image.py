@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.core.errors import UnreadableFileError
+from sclcs.core.gate import explain_damage, refuse_inflated, require_memory
 from sclcs.core.optional import import_extra
 
 __all__ = ["header_facts", "load_image", "make_image", "open_image", "to_grid"]
@@ -35,10 +36,9 @@ def open_image(path: Path, n_dimensions: int) -> Image:
     nibabel image
     """
     nibabel = import_extra("nibabel", "nifti")
-    try:
+    with explain_damage(path, f"a {n_dimensions}-D NIfTI image"):
         image = nibabel.load(path)
-    except _damage() as error:
-        raise UnreadableFileError(_message(path, n_dimensions, error)) from error
+        _require_sound_sizes(path, image)
     if len(image.shape) != n_dimensions:
         found = " x ".join(map(str, image.shape))
         raise UnreadableFileError(
@@ -65,11 +65,12 @@ def load_image(path: Path, n_dimensions: int) -> tuple[NDArray[np.float32], NDAr
         From voxels to millimetres.
     """
     image = open_image(path, n_dimensions)
-    try:
+    with explain_damage(path, f"a {n_dimensions}-D NIfTI image"):
         values = image.get_fdata(dtype=np.float32, caching="unchanged")
-    except _damage() as error:
-        raise UnreadableFileError(_message(path, n_dimensions, error)) from error
-    return values, np.asarray(image.affine, dtype=np.float64)
+        affine = np.asarray(image.affine, dtype=np.float64)
+        if not np.isfinite(affine).all():
+            raise ValueError("its affine is not finite")
+    return values, affine
 
 
 def header_facts(path: Path) -> tuple[int, float | None]:
@@ -105,21 +106,11 @@ def make_image(values: NDArray[Any], affine: NDArray[np.float64]) -> Image:
     return import_extra("nibabel", "nifti").Nifti1Image(values, affine)
 
 
-def _damage() -> tuple[type[Exception], ...]:
-    files = import_extra("nibabel.filebasedimages", "nifti")
-    spatial = import_extra("nibabel.spatialimages", "nifti")
-    return (
-        files.ImageFileError,
-        spatial.HeaderDataError,
-        OSError,
-        EOFError,
-        ValueError,
-        zlib.error,
-    )
-
-
-def _message(path: Path, n_dimensions: int, error: Exception) -> str:
-    return (
-        f"Expected a {n_dimensions}-D NIfTI image in {path}, but it is truncated, damaged or of "
-        f"another format ({error}); fetch or make it again."
-    )
+def _require_sound_sizes(path: Path, image: Image) -> None:
+    """Refuse a header whose sizes are negative or promise more than the file holds."""
+    shape = [int(size) for size in image.shape]
+    if any(size < 1 for size in shape):
+        raise ValueError(f"its header declares the sizes {shape}")
+    declared = prod(shape) * int(image.get_data_dtype().itemsize)
+    refuse_inflated(path, declared, packed=path.name.endswith(".gz"))
+    require_memory(prod(shape) * np.dtype(np.float32).itemsize, str(path))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.core.errors import UnreadableFileError, name_first
+from sclcs.core.gate import regular_file
 
 __all__ = ["TextLayout", "load_text_matrix", "peek_text_matrix", "plain_suffix", "row_labels"]
 
@@ -60,6 +61,7 @@ def plain_suffix(path: Path) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[str]]:
     """Open a text file, plain or compressed; bytes that are no text are an error that says so."""
+    regular_file(path, "a file of numbers")
     try:
         if path.name.lower().endswith(".gz"):
             with gzip.open(path, "rt", encoding="utf-8-sig") as stream:

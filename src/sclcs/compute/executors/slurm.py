@@ -13,14 +13,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator
 
 from sclcs.compute.executors import ExecutorKind, Handover
 from sclcs.compute.shares import Work
-from sclcs.core.errors import InputError, UnreadableFileError
+from sclcs.core.errors import InputError
 from sclcs.core.files import explain_write_errors, require_existing, write_text
+from sclcs.core.gate import read_yaml
 from sclcs.core.settings import Settings, setting
 from sclcs.spi.fc_records import Piece
 
@@ -74,13 +75,8 @@ class SlurmJob:
 
 def read_slurm_config(path: str | os.PathLike[str]) -> SlurmConfig:
     """Read a YAML file; a key that is not known is an error."""
-    import yaml
-
     path = require_existing(path, "SLURM configuration")
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UnreadableFileError(f"Expected YAML in {path}: {error}") from error
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(f"Expected `key: value` lines in {path}, for example `shares: 20`.")
     try:
