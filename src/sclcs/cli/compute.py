@@ -12,7 +12,7 @@ from sclcs.cli.output import JsonFlag, print_json
 from sclcs.core.errors import InputError
 
 if TYPE_CHECKING:
-    from sclcs.compute import Computation, ExecutorChoice
+    from sclcs.compute import Computation, ExecutorChoice, Share
 
 __all__ = ["compute"]
 
@@ -52,15 +52,17 @@ def compute(
         raise InputError(
             f"{who} writes the script that uses --task-range; give only one of the two."
         )
+    share = _share(task_range, force)
     requests = spis or ["paper-fast"]
     try:
+        who.reach()
         computation = open_computation(
             cohort, out, requests, coreset=_sample_ids(coreset), seed=seed, force=force
         )
         if who.kind.hand_over is not None:
             _hand_over(computation, who, _command(cohort, out, requests, coreset, seed), json)
         else:
-            _fill(computation, who, task_range, json)
+            _fill(computation, who, share, json)
     except KeyboardInterrupt:
         typer.echo(
             f"\nInterrupted. What is finished is safe in {out}; run the same command again"
@@ -87,13 +89,20 @@ def _sample_ids(coreset: Path | None) -> list[str] | None:
     return columns["sample_id"]
 
 
-def _fill(
-    computation: Computation, who: ExecutorChoice, task_range: str | None, json: bool
-) -> None:
-    from sclcs.cli.fc_tables import print_fill, summarise_fill
-    from sclcs.compute import Share, fill_store
+def _share(task_range: str | None, force: bool) -> Share | None:
+    from sclcs.compute import Share
 
-    share = None if task_range is None else Share.parse(task_range)
+    if task_range is None:
+        return None
+    if force:
+        raise InputError("A share cannot use --force: it would undo the work of the other shares.")
+    return Share.parse(task_range)
+
+
+def _fill(computation: Computation, who: ExecutorChoice, share: Share | None, json: bool) -> None:
+    from sclcs.cli.fc_tables import print_fill, summarise_fill
+    from sclcs.compute import fill_store
+
     summary = summarise_fill(fill_store(computation, who, share=share), whole=share is None)
     if json:
         print_json(summary)

@@ -107,13 +107,13 @@ def rank(
     from sclcs.benchmark import rank as rank_operators
     from sclcs.cli.open_matrices import open_matrices
     from sclcs.cohort.coreset import CoreSet
-    from sclcs.core.files import refuse_existing
+    from sclcs.core.provenance import refuse_table
     from sclcs.report.style import check_format
 
-    refuse_existing(out)
+    refuse_table(out)
     card_path = out.with_name(f"{out.stem}-card.csv")
     if criteria is not None:
-        refuse_existing(card_path)
+        refuse_table(card_path)
     if plot is not None:
         check_format(plot)
     matrices = open_matrices(source)

@@ -65,6 +65,9 @@ def select(
 
     _require_new(out)
     parameters = parse_parameters(param)
+    own = [name for name in ("cohort", "method", "ratio", "seed") if name in parameters]
+    if own:
+        raise InputError(f"Give {own[0]} as an option (--{own[0]}), not with --param.")
     asked = {"epochs": epochs, "task": task}
     parameters |= {name: value for name, value in asked.items() if value is not None}
     if density:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.cohort import Cohort, check_tr
 from sclcs.cohort.lengths import LENGTH_COLUMN, padded
 from sclcs.cohort.problems import OnBad, Problem, raise_for, require_policy
 from sclcs.cohort.quality import check_scan
@@ -26,6 +26,8 @@ from sclcs.core.progress import track
 from sclcs.store import atomic_group
 
 __all__ = ["build_cohort"]
+
+FEWEST_REGIONS = 2
 
 Sink = Callable[[NDArray[np.float32]], None]
 
@@ -48,6 +50,12 @@ def build_cohort(
         raise InputError(f"Expected zscore 'none', 'scan' or 'window', got {zscore!r}.")
     if mixed_tr not in get_args(MixedTr):
         raise InputError(f"Expected mixed_tr 'error' or 'keep', got {mixed_tr!r}.")
+    check_tr(scans.tr)
+    if len(scans.regions) < FEWEST_REGIONS:
+        raise InputError(
+            f"Expected at least {FEWEST_REGIONS} regions, found {len(scans.regions)}: operators "
+            "compare pairs of regions; check the source, or choose the other --layout."
+        )
     _refuse_known_problems(scans, on_bad)
     if mixed_tr == "error":
         refuse_mixed_tr(scans, windowing)

@@ -23,7 +23,7 @@ from sclcs.core.notebook import card
 if TYPE_CHECKING:
     from sclcs.cohort.simulation.truth import GroundTruth
 
-__all__ = ["Cohort"]
+__all__ = ["Cohort", "check_tr"]
 
 SHOWN = 5  # samples in a notebook
 
@@ -86,7 +86,7 @@ class Cohort:
         self.signals = _check_signals(signals, len(samples))
         self.samples = clean_table(samples)
         self.regions = _check_regions(regions, self.signals.shape)
-        self.tr = _check_tr(tr)
+        self.tr = check_tr(tr)
         self.provenance = dict(provenance or {})
         self.truth = truth
         _check_finite(self.signals, self.samples.index, self.lengths)
@@ -307,12 +307,14 @@ def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalAr
     return checked
 
 
-def _check_tr(tr: object) -> float | None:
+def check_tr(tr: object) -> float | None:
+    """Return a repetition time as a number, or raise if it is none."""
     if tr is None:
         return None
-    if isinstance(tr, bool) or not isinstance(tr, int | float | np.number) or not tr > 0:
+    numeric = isinstance(tr, int | float | np.number) and not isinstance(tr, bool)
+    if not numeric or not 0 < float(tr) < float("inf"):  # type: ignore[arg-type]
         raise InputError(f"The repetition time is a number of seconds above 0, got {tr!r}.")
-    return float(tr)
+    return float(tr)  # type: ignore[arg-type]
 
 
 def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -130,6 +130,7 @@ def compute_store(
     ``compute_store("cohort.zarr", "fc", "paper-fast", on="local:4")``
     """
     who = choose_executor(on, jobs=jobs, scheduler=scheduler)
+    who.reach()
     computation = open_computation(
         cohort, out, spis, coreset=coreset, seed=seed, force=force, block_size=block_size
     )

@@ -179,6 +179,10 @@ class RunFolder:
         """Return what was asked; paths are absolute."""
         return self._config
 
+    def assume_config(self, config: RunConfig) -> None:
+        """Take a configuration for that of the folder until it is written there."""
+        self.__dict__["_config"] = config
+
     def write_config(self, config: RunConfig) -> None:
         """Write what is asked."""
         write_text(self.config_file, config_text(config, self.path))

@@ -23,7 +23,7 @@ from sclcs.core.identity import Identity, path_digest
 from sclcs.core.provenance import plain, versions
 from sclcs.run_folder import Matrices, RunState
 
-__all__ = ["Stage", "StoppedInStageError", "run_stages"]
+__all__ = ["Stage", "StoppedInStageError", "require_stage", "run_stages"]
 
 #: CPU seconds that other processes spent for a stage, among the facts it returns.
 WORKERS = "worker_cpu_seconds"
@@ -98,9 +98,7 @@ def run_stages(
     list of str
         Names of the stages that had to be done.
     """
-    names = [stage.name for stage in stages]
-    if until is not None and until not in names:
-        raise UnknownNameError(f"No stage is called {until!r}; choose from {', '.join(names)}.")
+    names = require_stage(stages, until)
     _forget_others(state, names)
     done: list[str] = []
     for number, stage in enumerate(stages, start=1):
@@ -118,6 +116,14 @@ def run_stages(
         if stage.name == until:
             break
     return done
+
+
+def require_stage(stages: Sequence[Stage], until: str | None) -> list[str]:
+    """Return the names of the stages; raise if the one to stop after is none of them."""
+    names = [stage.name for stage in stages]
+    if until is not None and until not in names:
+        raise UnknownNameError(f"No stage is called {until!r}; choose from {', '.join(names)}.")
+    return names
 
 
 def _forget_others(state: RunState, names: Sequence[str]) -> None:

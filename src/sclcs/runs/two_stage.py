@@ -26,7 +26,7 @@ from sclcs.runs.order import RunOrder
 from sclcs.runs.rank import compute_core_stage, compute_top_stage, full_stage, rank_stage
 from sclcs.runs.select import select_stage
 from sclcs.runs.session import RunLog, run_lock
-from sclcs.runs.stages import Stage, run_stages
+from sclcs.runs.stages import Stage, require_stage, run_stages
 
 __all__ = ["carry_out", "make_stages"]
 
@@ -62,7 +62,11 @@ def carry_out(
     folder = RunFolder(Path(config.out).absolute())
     cohort, place = _locate(config, folder, given)
     config = config.model_copy(update={"out": str(folder.path), "cohort": str(place)})
-    RunOrder(folder, config, cohort).check()
+    order = RunOrder(folder, config, cohort)
+    order.check()
+    folder.assume_config(config)
+    require_stage(make_stages(order), until)
+    config.executor.reach()
     RunFolder.create(folder.path)
     log = RunLog(folder.log_file)
 

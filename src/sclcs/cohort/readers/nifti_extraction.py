@@ -39,8 +39,8 @@ class Cleaning:
     def __post_init__(self) -> None:
         for name in ("low_pass", "high_pass", "smoothing"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"Expected {name} above 0, got {value}.")
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"Expected {name} above 0 and finite, got {value}.")
         if self.low_pass and self.high_pass and self.high_pass >= self.low_pass:
             raise InputError(
                 f"Expected high_pass below low_pass (the band between them is kept), got "

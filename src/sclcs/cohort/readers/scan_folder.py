@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -64,11 +65,11 @@ def read_scan_folder(
         The subject of each scan is what its name says, else its id, until labels say
         otherwise.
     """
-    left_out = {path.resolve() for path in ignore}
+    left_out = {os.path.realpath(path) for path in ignore}
     paths = [
         path
-        for path in sorted(folder.glob(pattern))
-        if is_series_file(path) and path.resolve() not in left_out
+        for path in _matching(folder, pattern)
+        if is_series_file(path) and os.path.realpath(path) not in left_out
     ]
     if not paths:
         raise NotFoundError(
@@ -90,6 +91,17 @@ def read_scan_folder(
         known = {name: value for name, value in tr.items() if value is not None}
         scans.append(Scan(scan_id, subject, load, {**facts, **known}))
     return Scans(scans, regions, shared_tr)
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    if Path(pattern).is_absolute() or ".." in Path(pattern).parts:
+        raise InputError(
+            f"Expected a pattern of names inside the folder, such as '*.csv', got {pattern!r}."
+        )
+    try:
+        return sorted(folder.glob(pattern))
+    except (ValueError, NotImplementedError, IndexError) as error:
+        raise InputError(f"The pattern {pattern!r} cannot be used: {error}.") from error
 
 
 def _common_regions(files: Sequence[SeriesFile], folder: Path) -> tuple[tuple[str, ...], bool]:

@@ -24,6 +24,7 @@ from sclcs.cohort.simulation.physics import Motion, Scanner
 from sclcs.cohort.simulation.subjects import PAPER_GROUPS, Subject, enrol
 from sclcs.cohort.simulation.truth import GroundTruth
 from sclcs.core.errors import InputError
+from sclcs.core.gate import require_memory
 from sclcs.core.seeds import generator
 
 __all__ = ["simulate_cohort"]
@@ -32,6 +33,8 @@ Floats = NDArray[np.float64]
 _SHORTEST_WINDOW = 10
 _LONGEST_TR = 10.0  # beyond, a haemodynamic response falls between two time points
 _DOSENBACH_REGIONS = 33
+_BYTES_PER_SAMPLE = 2000  # its row of facts, as Python objects
+_COPIES_OF_A_SCAN = 20  # sampled more finely than it is kept, in several stages
 
 
 def simulate_cohort(
@@ -95,6 +98,7 @@ def simulate_cohort(
     sizes = {"subjects": subjects, "windows": windows, "sessions": sessions, "stride": stride}
     _check_sizes(sizes)
     _check_shape(regions, length, tr, groups)
+    _check_memory(sizes, regions, length)
     people = enrol(subjects, sites, groups, seed)
     scanner = Scanner(length + (windows - 1) * stride, tr, effects)
     study = _Study(people, tuple(groups), sessions, population_anatomy(regions), scanner, seed)
@@ -218,6 +222,16 @@ def _check_sizes(sizes: Mapping[str, int]) -> None:
     for name, value in sizes.items():
         if value < 1:
             raise InputError(f"Expected {name} of at least 1, got {value}.")
+
+
+def _check_memory(sizes: Mapping[str, int], regions: int, length: int) -> None:
+    """Refuse a cohort that cannot be held, before hours are spent on making it."""
+    scans = sizes["subjects"] * sizes["sessions"]
+    scan = (length + (sizes["windows"] - 1) * sizes["stride"]) * regions * 8
+    samples = scans * sizes["windows"] * regions * length * 4
+    effects = (sizes["subjects"] + regions) * regions * regions * 4
+    rows = scans * sizes["windows"] * _BYTES_PER_SAMPLE
+    require_memory(samples + effects + rows + _COPIES_OF_A_SCAN * scan, "The simulated cohort")
 
 
 def _check_shape(regions: int, length: int, tr: float, groups: Sequence[str]) -> None:

@@ -98,6 +98,8 @@ class ExecutorKind:
         From the argument to the number of processes of *this* machine that may be used.
     elsewhere : bool
         Whether workers may be other machines, which see nothing but files.
+    reach : callable
+        Raises if nobody answers; called before anything is made.
     """
 
     name: str
@@ -109,6 +111,7 @@ class ExecutorKind:
     check: Callable[[str], object] = str
     processes: Callable[[str], int] = field(default=lambda _argument: 1)
     elsewhere: bool = False
+    reach: Callable[[str], object] = str
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,10 @@ class ExecutorChoice:
     def processes(self) -> int:
         """How many processes (or threads) may be used here."""
         return self.kind.processes(self.argument)
+
+    def reach(self) -> None:
+        """Raise if nobody answers there."""
+        self.kind.reach(self.argument)
 
     def start(self) -> Executor:
         """Return the executor; one that cannot be waited for is an error."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from sclcs.compute.executors import ExecutorKind
 from sclcs.core.errors import InputError, WorkerDiedError
@@ -18,6 +20,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SECONDS_TO_CONNECT = 30
+SECONDS_TO_REACH = 5
 SECONDS_TO_CLOSE = 5
 FEWEST_IN_FLIGHT = 64
 IN_FLIGHT_PER_THREAD = 4
@@ -130,6 +133,21 @@ def _call_each(function: Callable[[Item], Result], batch: list[Item]) -> list[Re
     return [function(item) for item in batch]
 
 
+def reach_scheduler(address: str) -> None:
+    """Raise if nothing listens at an address; Dask itself would try for half a minute."""
+    place = urlsplit(address if "//" in address else f"tcp://{address}")
+    if place.scheme not in {"tcp", "tls"}:
+        return  # other transports are Dask's own business
+    try:
+        where = place.hostname or "", place.port or 0
+        socket.create_connection(where, SECONDS_TO_REACH).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"No Dask scheduler answers at {address} ({error}); start one with "
+            "`dask scheduler` and give its address, for example tcp://127.0.0.1:8786."
+        ) from error
+
+
 KIND = ExecutorKind(
     name="dask",
     argument="the address of a Dask scheduler",
@@ -137,4 +155,5 @@ KIND = ExecutorKind(
     option="scheduler",
     start=DaskExecutor,
     elsewhere=True,
+    reach=reach_scheduler,
 )
