@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help setup demo test test-quick test-processors lint bench docs wheel-check clean
+.PHONY: help setup demo test test-quick test-processors lint bench faults docs wheel-check clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -39,6 +39,9 @@ lint: setup  ## Style, types and import layers
 
 bench: setup  ## Measure speed and memory (never asserted in tests)
 	$(BIN)/python benchmarks/run.py
+
+faults: setup  ## Try to break it: kills, damage, mutated inputs, hostile surroundings (up to an hour)
+	$(BIN)/python tools/faults/run.py --seeds 1 2 3 --out results/faults
 
 docs: setup  ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -68,7 +68,7 @@ def test_a_coreset_file_chooses_the_samples(sclcs, saved, tmp_path):
     core.write_text("sample\ns5\n")
     shown = sclcs("compute", saved, "--spis", "pec", "--out", tmp_path / "fc", "--coreset", core)
     assert shown.code == 2
-    assert "Expected a column sample_id" in shown.err
+    assert "needs the column sample_id" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,14 @@ def test_status_shows_the_table_and_finds_damage(sclcs, saved, tmp_path):
     shown = sclcs("fc", "status", out, "--check")
     assert shown.code == 0
     assert "2 operators on 7 samples" in shown.out
-    assert "0 damaged chunks." in shown.out
+    assert "0 damaged chunks, 0 damaged records." in shown.out
     chunk = FCStore.open(out).layout.chunk_file("pec", 0)
     chunk.write_bytes(np.random.default_rng(0).bytes(100))
     shown = sclcs("fc", "status", out, "--check", "--json")
     assert shown.code == 2
     assert json.loads(shown.out)["damaged"] == [{"spi": "pec", "block": 0}]
     assert "damaged" not in json.loads(sclcs("fc", "status", out, "--json").out)
-    assert "1 damaged chunks; run the same" in sclcs("fc", "status", out, "--check").out
+    assert (
+        "1 damaged chunks, 0 damaged records; run the same"
+        in sclcs("fc", "status", out, "--check").out
+    )

@@ -33,11 +33,9 @@ def test_every_problem_of_a_cohort_is_named(cohort):
 
 def test_damage_is_found_by_checksum_and_by_fingerprint(cohort, tmp_path):
     cohort.save(tmp_path / "c.zarr")
-    table = tmp_path / "c.zarr" / "samples.csv"
-    table.write_text(table.read_text().replace("31.5", "31.6"))
-    assert found(check_cohort(Cohort.open(tmp_path / "c.zarr"))) >= {
-        ("damaged", "the whole cohort")
-    }
+    opened = Cohort.open(tmp_path / "c.zarr")
+    opened.samples.loc["s3", "age"] = 31.6  # what no seal can see
+    assert found(check_cohort(opened)) >= {("damaged", "the whole cohort")}
     chunk = tmp_path / "c.zarr" / "signals" / "c" / "0" / "0" / "0"
     chunk.write_bytes(chunk.read_bytes()[:-3] + b"abc")
     problems = [p for p in check_cohort(Cohort.open(tmp_path / "c.zarr")) if p.kind == "damaged"]
