@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from sclcs.cohort.bids_files import BidsFile
 from sclcs.cohort.bids_names import parse_bids_name
 from sclcs.cohort.table_files import read_table_file
 from sclcs.core.errors import UnreadableFileError
+from sclcs.core.gate import read_json
 
 __all__ = ["find_coverage"]
 
@@ -81,10 +81,10 @@ def _listed(path: Path, count: int) -> bool:
 
 def _list_in(path: Path) -> list[float]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        content = read_json(path)
+    except UnreadableFileError:
         return []  # a damaged sidecar is reported where its repetition time is read
-    found = content.get("Coverage") if isinstance(content, dict) else None
+    found = content.get("Coverage")
     numbers = found if isinstance(found, list) else []
     return [float(n) if isinstance(n, int | float) else 0.0 for n in numbers]
 

@@ -21,6 +21,7 @@ from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
+from sclcs.core.gate import read_text_input
 
 __all__ = ["read_conn"]
 
@@ -137,7 +138,7 @@ def _condition_names(folder: Path) -> dict[str, str]:
     path = folder / "_list_conditions.txt"
     if not path.is_file():
         return {}
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_text_input(path, "CONN's list of conditions").splitlines()
     found = [re.fullmatch(r"\s*Condition(\d+)\s*=\s*(.+?)\s*", line) for line in lines]
     return {match[1].zfill(3): match[2] for match in found if match}
 

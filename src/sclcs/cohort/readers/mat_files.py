@@ -102,23 +102,16 @@ def load_mat_cells(path: Path, variable: str) -> list[Any]:
 
 
 def _cells_v5(path: Path, variable: str) -> list[Any]:
-    import scipy.io
-
-    found = {name: kind for name, _, kind in scipy.io.whosmat(str(path))}
-    if variable not in found:
-        raise _no_variable(path, variable, found)
-    if found[variable] != "cell":
-        raise UnreadableFileError(
-            f"Expected {variable} in {path} to be a cell array, found {found[variable]}."
-        )
-    cells = scipy.io.loadmat(str(path), variable_names=[variable])[variable]
-    return [_plain_cell(np.asarray(cell)) for cell in cells.ravel(order="F")]
-
-
-def _plain_cell(cell: NDArray[Any]) -> Any:  # noqa: ANN401 (text or numbers)
-    if cell.dtype.kind in "US":
-        return str(cell.ravel()[0]) if cell.size else ""
-    return cell
+    found: list[str] = []
+    for known in read_variables(path, variable):
+        if known.cells is not None:
+            return known.cells
+        if known.name == variable:
+            raise UnreadableFileError(
+                f"Expected {variable} in {path} to be a cell array, found {known.kind}."
+            )
+        found.append(known.name)
+    raise _no_variable(path, variable, found)
 
 
 def _cells_v73(path: Path, variable: str) -> list[Any]:

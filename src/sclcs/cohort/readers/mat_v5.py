@@ -1,8 +1,8 @@
-"""Matrices of numbers in MATLAB files of version 5 and 4, read without any compiled parser.
+"""Matrices and cell arrays in MATLAB files of version 5 and 4, read without a compiled parser.
 
 Written from the published description of the MAT-file format. Every size is compared with what is
-there before anything is taken, so that a damaged file is an error and never a crash. Structures,
-cells, texts and sparse matrices are only named.
+there before anything is taken, so that a damaged file is an error and never a crash. Structures
+and sparse matrices are only named.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ _CLASSES = {
     15: "u8",
 }
 _OTHERS = {1: "cell", 2: "struct", 3: "object", 4: "char", 5: "sparse", 16: "function"}
+_CELL, _CHAR, _UTF8 = 1, 4, 16
 _COMPLEX = 0x0800
 _V4_TYPES = {0: "f8", 1: "f4", 2: "i4", 3: "i2", 4: "u2", 5: "u1"}
 _V4_KINDS = {0: "double", 1: "char", 2: "sparse"}
@@ -66,11 +67,14 @@ class MatVariable:
         ``number``, or what else it is: struct, cell, char, sparse, complex, ...
     values : ndarray or None
         Of a matrix of numbers.
+    cells : list or None
+        Of a cell array: texts and matrices of numbers.
     """
 
     name: str
     kind: str
     values: NDArray[Any] | None = None
+    cells: list[Any] | None = None
 
 
 def read_variables(path: Path, wanted: str) -> Iterator[MatVariable]:
@@ -148,27 +152,76 @@ def _element(content: memoryview, place: int, order: str) -> tuple[int, memoryvi
     return first, _take(content, place + 8, size), place + 8 + size + (-size % 8)
 
 
-def _matrix(body: memoryview, order: str, wanted: str) -> MatVariable:
+@dataclass(frozen=True)
+class _Head:
+    """What a matrix says of itself before its content."""
+
+    name: str
+    mat_class: int
+    is_complex: bool
+    shape: tuple[int, ...]
+    place: int  # where the content begins
+
+
+def _head(body: memoryview, order: str) -> _Head:
     _, flags, place = _element(body, 0, order)
     (word,) = struct.unpack(f"{order}I", _take(flags, 0, 4))
     _, sizes, place = _element(body, place, order)
     _, letters, place = _element(body, place, order)
-    name = bytes(letters).decode("latin-1")
-    mat_class = word & 0xFF
-    if mat_class not in _CLASSES:
-        return MatVariable(name, _OTHERS.get(mat_class, f"of class {mat_class}"))
-    if word & _COMPLEX:
-        return MatVariable(name, "complex")
-    if name != wanted:
-        return MatVariable(name, "number")
     if len(sizes) % 4:
         raise ValueError("its sizes are cut off")
     shape = struct.unpack(f"{order}{len(sizes) // 4}i", sizes)
-    kind, numbers, _ = _element(body, place, order)
+    name = bytes(letters).decode("latin-1")
+    return _Head(name, word & 0xFF, bool(word & _COMPLEX), shape, place)
+
+
+def _matrix(body: memoryview, order: str, wanted: str) -> MatVariable:
+    head = _head(body, order)
+    if head.mat_class == _CELL and head.name == wanted:
+        return MatVariable(head.name, "cell", cells=_cells(body, head, order))
+    if head.mat_class not in _CLASSES:
+        return MatVariable(head.name, _OTHERS.get(head.mat_class, f"of class {head.mat_class}"))
+    if head.is_complex:
+        return MatVariable(head.name, "complex")
+    values = _values(body, head, order) if head.name == wanted else None
+    return MatVariable(head.name, "number", values)
+
+
+def _values(body: memoryview, head: _Head, order: str) -> NDArray[Any]:
+    kind, numbers, _ = _element(body, head.place, order)
     if kind not in _ELEMENTS:
         raise ValueError(f"its numbers are of an unknown type ({kind})")
-    values = _numbers(numbers, f"{order}{_ELEMENTS[kind]}", shape)
-    return MatVariable(name, "number", values.astype(_CLASSES[mat_class]))
+    values = _numbers(numbers, f"{order}{_ELEMENTS[kind]}", head.shape)
+    return values.astype(_CLASSES[head.mat_class])
+
+
+def _cells(body: memoryview, head: _Head, order: str) -> list[Any]:
+    """Return the cells of a cell array: texts and matrices of numbers."""
+    found: list[Any] = []
+    place = head.place
+    while place < len(body):
+        kind, inner, place = _element(body, place, order)
+        if kind != _MATRIX:
+            raise ValueError("a cell is no matrix")
+        found.append(_cell(inner, order) if len(inner) else np.empty((0, 0)))
+    if any(size < 0 for size in head.shape) or prod(head.shape) != len(found):
+        raise ValueError(f"{len(found)} cells are there, its sizes are {head.shape}")
+    return found
+
+
+def _cell(body: memoryview, order: str) -> Any:  # noqa: ANN401 (text or numbers)
+    head = _head(body, order)
+    if head.mat_class == _CHAR:
+        kind, letters, _ = _element(body, head.place, order)
+        if kind == _UTF8:
+            return bytes(letters).decode("utf-8")
+        if kind not in _ELEMENTS:
+            raise ValueError(f"a text is of an unknown type ({kind})")
+        codes = np.frombuffer(letters, dtype=f"{order}{_ELEMENTS[kind]}")
+        return "".join(chr(code) for code in codes.tolist())
+    if head.mat_class not in _CLASSES or head.is_complex:
+        raise ValueError(f"a cell holds {_OTHERS.get(head.mat_class, 'something else')}")
+    return _values(body, head, order)
 
 
 def _numbers(content: memoryview, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:

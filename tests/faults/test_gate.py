@@ -1,0 +1,125 @@
+"""One gate for input: regular files, sizes before memory, whatever a parser raises is named."""
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+
+import sclcs
+from sclcs.cohort.readers.array_files import NpzArchive, open_npy
+from sclcs.cohort.readers.mat_files import load_mat_cells, load_mat_matrix
+from sclcs.cohort.readers.nifti_image import open_image
+from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError
+from sclcs.core.gate import explain_damage, read_json, refuse_inflated, regular_file, require_memory
+
+PACKAGE = Path(sclcs.__file__).parent
+#: Files that open things themselves, and why they may.
+OPENERS = {
+    "array_files.py": "inside explain_damage",
+    "text_matrix.py": "after regular_file",
+    "nifti_image.py": "inside explain_damage",
+    "cifti.py": "inside explain_damage",
+    "mat_v5.py": "called inside explain_damage",
+}
+
+
+def test_readers_open_files_through_the_gate_only():
+    opening = re.compile(r"\.read_bytes\(|\.read_text\(|path\.open\(|gzip\.open\(|np\.load\(")
+    for path in sorted((PACKAGE / "cohort" / "readers").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if opening.search(text):
+            assert path.name in OPENERS, f"{path.name} opens files: use sclcs.core.gate"
+            assert "gate import" in text or "explain_damage" in text
+
+
+@pytest.mark.parametrize("folder", ["cohort", "benchmark", "selection", "run_folder", "compute"])
+def test_nothing_is_unpickled(folder):
+    for path in (PACKAGE / folder).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "allow_pickle=True" not in text
+        assert not re.search(r"^\s*import pickle|pickle\.load|yaml\.load\(", text, re.MULTILINE)
+
+
+def matlab(path, **options):
+    values = np.arange(12.0).reshape(3, 4)
+    cells = np.empty((1, 3), dtype=object)
+    cells[0] = ["a name", values, "Größe"]
+    content = {"other": np.eye(2), "m": values, "i": values.astype(np.int16), "c": cells}
+    scipy.io.savemat(path, content, **options)
+    return values
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_matlab_v5_without_a_compiled_parser(packed, tmp_path):
+    values = matlab(tmp_path / "a.mat", do_compression=packed)
+    np.testing.assert_array_equal(load_mat_matrix(tmp_path / "a.mat", "m"), values)
+    found = load_mat_matrix(tmp_path / "a.mat", "i")
+    assert found.dtype == np.int16
+    np.testing.assert_array_equal(found, values)
+    name, numbers, other = load_mat_cells(tmp_path / "a.mat", "c")
+    assert (name, other) == ("a name", "Größe")
+    np.testing.assert_array_equal(numbers, values)
+    with pytest.raises(UnreadableFileError, match="found cell"):
+        load_mat_matrix(tmp_path / "a.mat", "c")
+    with pytest.raises(UnreadableFileError, match="Expected a variable x"):
+        load_mat_matrix(tmp_path / "a.mat", "x")
+
+
+def test_matlab_v4_and_big_endian(tmp_path):
+    values = np.arange(12.0).reshape(3, 4)
+    scipy.io.savemat(tmp_path / "a.mat", {"other": np.eye(2), "m": values}, format="4")
+    np.testing.assert_array_equal(load_mat_matrix(tmp_path / "a.mat", "m"), values)
+    head = b"MATLAB".ljust(124) + struct.pack(">H", 0x0100) + b"MI"
+    parts = struct.pack(">IIII", 6, 8, 6, 0) + struct.pack(">IIii", 5, 8, 3, 4)
+    parts += struct.pack(">HH4s", 1, 1, b"m\0\0\0")
+    parts += struct.pack(">II", 9, 96) + values.T.astype(">f8").tobytes()
+    (tmp_path / "b.mat").write_bytes(head + struct.pack(">II", 14, len(parts)) + parts)
+    np.testing.assert_array_equal(load_mat_matrix(tmp_path / "b.mat", "m"), values)
+
+
+def test_sizes_are_compared_with_the_file_before_memory_is_taken(tmp_path):
+    import nibabel
+
+    np.save(tmp_path / "a.npy", np.zeros((3, 4)))
+    large = (tmp_path / "a.npy").read_bytes().replace(b"(3, 4)", b"(9, 9)")
+    np.savez(tmp_path / "b.npz", x=np.zeros((3, 4)))
+    inflated = (tmp_path / "b.npz").read_bytes().replace(b"(3, 4)", b"(9, 9)")
+    (tmp_path / "b.npz").write_bytes(inflated)
+    with pytest.raises(UnreadableFileError):
+        NpzArchive(tmp_path / "b.npz").read("x")
+    (tmp_path / "a.npy").write_bytes(large)
+    with pytest.raises(UnreadableFileError, match="declares 648 bytes"):
+        open_npy(tmp_path / "a.npy")
+    image = nibabel.Nifti1Image(np.zeros((2, 3, 4, 5), np.float32), np.eye(4))
+    nibabel.save(image, tmp_path / "a.nii")
+    header = bytearray((tmp_path / "a.nii").read_bytes())
+    for size, words in ((32767, "declares"), (-3, "declares the sizes|truncated")):
+        header[42:44] = struct.pack("<h", size)
+        (tmp_path / "a.nii").write_bytes(bytes(header))
+        with pytest.raises(UnreadableFileError, match=words):
+            open_image(tmp_path / "a.nii", 4)
+
+
+def test_the_gate_itself(tmp_path):
+    with pytest.raises(NotFoundError, match="nothing is there"):
+        regular_file(tmp_path / "x")
+    with pytest.raises(UnreadableFileError, match="a folder is there"):
+        regular_file(tmp_path)
+    file = tmp_path / "f"
+    file.write_text("[" * 100_000)
+    with pytest.raises(UnreadableFileError, match="nested too deep"):
+        read_json(file)
+    file.write_text("[1]")
+    with pytest.raises(UnreadableFileError, match="no JSON object"):
+        read_json(file)
+    with pytest.raises(UnreadableFileError, match="declares 4 bytes of values, but only 3"):
+        refuse_inflated(file, 4)
+    refuse_inflated(file, 3000, packed=True)
+    with pytest.raises(InputError, match="GB of memory"):
+        require_memory(1e18, "It")
+    words = r"damaged or of another format \(MemoryError\)"
+    with pytest.raises(UnreadableFileError, match=words), explain_damage(file, "x"):
+        raise MemoryError
