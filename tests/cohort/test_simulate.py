@@ -251,7 +251,7 @@ class TestParameters:
             ({"tr": float("nan")}, "up to 10 seconds, got nan."),
             ({"groups": ()}, "Expected a list of different group names"),
             ({"groups": ("a", "a")}, "Expected a list of different group names"),
-            ({"groups": "HC"}, "Expected a list of different group names"),
+            ({"groups": "HC"}, "to be a list of texts, got 'HC'"),
             ({"sites": 0}, "Expected at least one site, got 0."),
             ({"sites": {}}, "Expected sites with sizes"),
             ({"sites": {"a": -1}}, "Expected sites with sizes"),

@@ -96,7 +96,7 @@ def test_a_core_set_can_be_saved_and_opened(cohort, tmp_path):
 
 @pytest.mark.parametrize("ratio", [0, -0.1, 1.01, "half", float("nan")])
 def test_impossible_ratios(cohort, ratio):
-    with pytest.raises(InputError, match="ratio above 0 and at most 1"):
+    with pytest.raises(InputError, match=r"ratio (above 0 and at most 1|of select to be a number)"):
         select(cohort, "random", ratio)
 
 

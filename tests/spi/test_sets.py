@@ -79,5 +79,5 @@ def test_nothing_asked_for(request_):
 
 
 def test_names_are_strings():
-    with pytest.raises(InputError, match="int"):
+    with pytest.raises(InputError, match=r"list of texts, got \[3\]"):
         resolve([3])

@@ -12,6 +12,7 @@ from sclcs.benchmark.sources import FCSource
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.table import class_columns, label_column
+from sclcs.core.arguments import checked
 from sclcs.core.errors import UnknownNameError, name_first
 
 __all__ = ["balance", "case_and_control"]
@@ -19,6 +20,7 @@ __all__ = ["balance", "case_and_control"]
 CONTROL_NAMES = {"hc", "nc", "control", "controls", "con", "ctrl", "td", "tc", "healthy", "-1", "0"}
 
 
+@checked
 def balance(
     cohort: Cohort | FCSource,
     coreset: CoreSet,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.ranks import DECIMALS, descending_ranks
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 
 __all__ = ["GAINS", "Gain", "agreement", "consistency", "gains", "ndcg"]
@@ -20,6 +21,7 @@ GAINS = ("minmax", "raw", "rank", "exp")
 Floats = NDArray[np.float64]
 
 
+@checked
 def consistency(
     reference: Ranking | pd.Series,
     other: Ranking | pd.Series,

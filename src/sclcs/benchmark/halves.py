@@ -18,6 +18,7 @@ from sclcs.benchmark.sources import FCSource, as_source
 from sclcs.benchmark.targets import Target
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = ["score_reliability", "split_half_ceiling"]
 Floats = NDArray[np.float64]
 
 
+@checked
 def split_half_ceiling(
     source: Cohort | FCSource | xr.DataArray,
     task: str | Target = "subject",
@@ -96,6 +98,7 @@ def split_half_ceiling(
     }
 
 
+@checked
 def score_reliability(
     source: Cohort | FCSource | xr.DataArray,
     task: str | Target = "subject",

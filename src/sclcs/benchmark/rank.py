@@ -21,6 +21,7 @@ from sclcs.benchmark.sources import FCSource, as_source
 from sclcs.benchmark.targets import Target, TreatAs
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.core.provenance import plain, versions
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["rank"]
 
 
+@checked
 def rank(
     source: Cohort | FCSource | xr.DataArray,
     task: str | Target = "subject",

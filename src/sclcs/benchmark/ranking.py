@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from sclcs.core.arguments import checked
 from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import require_existing
@@ -84,6 +85,7 @@ class Ranking:
         :func:`sclcs.benchmark.findings.find`. JSON values only.
     """
 
+    @checked
     def __init__(  # noqa: PLR0917 - the fields of a record
         self,
         table: pd.DataFrame,
@@ -196,6 +198,7 @@ class Ranking:
 
         return sentences(self)
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write ``ranking.csv`` and its JSON sidecar; :meth:`open` reads them back.
 
@@ -223,6 +226,7 @@ class Ranking:
         )
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> Ranking:
         """Read a ranking written by :meth:`save`."""
         path = require_existing(path, "ranking (a CSV file)")

@@ -13,12 +13,14 @@ from sclcs.cohort.quality import check_scan, constant_regions
 from sclcs.cohort.scans import Scans
 from sclcs.cohort.table import class_columns, number_columns
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing
+from sclcs.core.arguments import checked
 from sclcs.core.errors import DamagedStoreError, UnreadableFileError, name_first
 from sclcs.core.progress import track
 
 __all__ = ["check_cohort", "check_content", "check_scans"]
 
 
+@checked
 def check_cohort(cohort: Cohort) -> list[Problem]:
     """Check a cohort completely; all signals are read once.
 
@@ -36,6 +38,7 @@ def check_cohort(cohort: Cohort) -> list[Problem]:
     return [*check_content(cohort), *_check_subjects(cohort), *_check_labels(cohort.samples)]
 
 
+@checked
 def check_scans(scans: Scans, windowing: Windowing = WHOLE_SCAN) -> list[Problem]:
     """Check scans before they are cut; every scan is loaded once.
 

@@ -17,6 +17,7 @@ from sclcs.cohort.frames import signals_of_frames, warn_if_swapped
 from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
 from sclcs.cohort.signals import LazySignals, SignalArray
 from sclcs.cohort.table import clean_table, label_column
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 from sclcs.core.notebook import card
 
@@ -63,6 +64,7 @@ class Cohort:
     Cohort(3 samples, 2 subjects, 4 regions, 20 time points)
     """
 
+    @checked
     def __init__(
         self,
         signals: ArrayLike | LazySignals,
@@ -73,11 +75,6 @@ class Cohort:
         provenance: Mapping[str, Any] | None = None,
         truth: GroundTruth | None = None,
     ) -> None:
-        if not isinstance(samples, pd.DataFrame):
-            raise InputError(
-                "Expected a data frame with one row per sample (columns subject and window), got "
-                f"{type(samples).__name__}."
-            )
         frames = signals_of_frames(signals)
         if frames is not None:
             signals, regions = frames.array, frames.regions if regions is None else regions
@@ -146,6 +143,7 @@ class Cohort:
         """The sample ids, in order."""
         return list(self.samples.index)
 
+    @checked
     def labels(self, column: str) -> pd.Series:
         """Return a label column; an unknown name is an error that lists the known ones."""
         return label_column(self.samples, column)
@@ -203,6 +201,7 @@ class Cohort:
                 )
         return self._subset(np.flatnonzero(keep), None)
 
+    @checked
     def keep_regions(self, names: Sequence[str]) -> Cohort:
         """Return the cohort with some regions only, in the order given."""
         unknown = [name for name in names if name not in self.regions]
@@ -211,12 +210,18 @@ class Cohort:
                 f"Unknown regions: {name_first(unknown)}; the cohort has "
                 f"{name_first(self.regions, 10)}."
             )
+        if len(names) == 0:
+            raise InputError(
+                "Expected names of regions, got none; the cohort has "
+                f"{name_first(self.regions, 10)}."
+            )
         return self._subset(None, np.array([self.regions.index(name) for name in names]))
 
     def load(self) -> Cohort:
         """Return the same cohort with its signals in memory."""
         return self._with(signals=np.asarray(self.signals))
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the cohort as a Zarr group; :meth:`open` reads it back.
 
@@ -235,6 +240,7 @@ class Cohort:
         return save_cohort(self, path)
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> Cohort:
         """Open a cohort written by :meth:`save`; signals stay on disk until used."""
         from sclcs.cohort.storage import open_cohort
@@ -243,6 +249,15 @@ class Cohort:
 
     def _row_numbers(self, rows: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         chosen = np.asarray(rows)
+        if (
+            chosen.ndim != 1
+            or chosen.dtype.kind not in "biuUOf"
+            or (chosen.dtype.kind == "f" and chosen.size)
+        ):
+            raise InputError(
+                "Expected sample ids, row numbers or a mask with one value per sample, got "
+                f"{type(rows).__name__} of type {chosen.dtype}."
+            )
         if chosen.dtype.kind in "UO":
             places = self.samples.index.get_indexer(pd.Index(list(rows), dtype=object))
             unknown = [name for name, place in zip(rows, places, strict=True) if place < 0]
@@ -331,7 +346,7 @@ def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tup
     if len(names) != expected:
         raise InputError(f"Expected {expected} region names, got {len(names)}.")
     if regions is None:
-        warn_if_swapped(expected, n_times, "give signals (sample, region, time)", stacklevel=4)
+        warn_if_swapped(expected, n_times, "give signals (sample, region, time)", stacklevel=5)
     if len(set(names)) != len(names):
         raise InputError("Region names must be unique.")
     return tuple(str(name) for name in names)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sclcs.core.arguments import checked
 from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
@@ -119,6 +120,7 @@ class CoreSet:
             }
         )
 
+    @checked
     def rows(self, known: Iterable[str]) -> NDArray[np.int64]:
         """Return the row numbers of the samples among the known ids.
 
@@ -147,6 +149,7 @@ class CoreSet:
             )
         return np.asarray(places, dtype=np.int64)
 
+    @checked
     def bound_to(self, cohort: Cohort) -> CoreSet:
         """Return the core-set with the subjects and the fingerprint of its cohort filled in."""
         rows = self.rows(cohort.sample_ids)
@@ -161,6 +164,7 @@ class CoreSet:
             cohort.fingerprint,
         )
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write ``core.csv`` and its JSON sidecar; :meth:`open` reads them back.
 
@@ -191,6 +195,7 @@ class CoreSet:
         )
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> CoreSet:
         """Read a core-set written by :meth:`save`, or any CSV with a column ``sample_id``."""
         path = require_existing(path, "core-set (a CSV file)")
@@ -209,6 +214,10 @@ class CoreSet:
             subjects=columns.get("subject"),
             fingerprint=facts.get("cohort_fingerprint"),
         )
+
+
+# The fields are checked as arguments are: the record's own constructor is made by dataclass.
+CoreSet.__init__ = checked(CoreSet.__init__)  # type: ignore[method-assign]
 
 
 def _check_ids(ids: list[str]) -> None:

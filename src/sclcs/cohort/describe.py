@@ -15,6 +15,7 @@ from sclcs.cohort.quality import check_scan
 from sclcs.cohort.scans import Scans
 from sclcs.cohort.table import class_columns, number_columns
 from sclcs.cohort.windows import PAPER_WINDOWS
+from sclcs.core.arguments import checked
 from sclcs.core.errors import UnreadableFileError
 from sclcs.core.progress import track
 
@@ -23,6 +24,7 @@ __all__ = ["describe_cohort", "describe_scans"]
 MAX_EXAMPLES = 5
 
 
+@checked
 def describe_cohort(cohort: Cohort) -> dict[str, Any]:
     """Describe a cohort in plain numbers.
 
@@ -60,6 +62,7 @@ def describe_cohort(cohort: Cohort) -> dict[str, Any]:
     }
 
 
+@checked
 def describe_scans(scans: Scans, min_timepoints: Sequence[int] | None = None) -> dict[str, Any]:
     """Describe scans before they are cut; every scan is loaded once.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sclcs.cohort.scans import Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, did_you_mean, name_first
 
 __all__ = [
@@ -105,6 +106,7 @@ REGION_SETS = {
 """The known sets by name."""
 
 
+@checked
 def region_set(name: str) -> RegionSet:
     """Return a named set of regions.
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.problems import OnBad, Problem
 from sclcs.cohort.windows import Extent, Windowing
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Scans(Sequence[Scan]):
             raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
 
     @classmethod
+    @checked
     def from_arrays(
         cls,
         signals: Sequence[ArrayLike],

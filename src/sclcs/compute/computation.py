@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, OutputExistsError, name_first
@@ -21,6 +21,7 @@ from sclcs.spi.versions import Stamp, operator_stamp
 __all__ = ["Computation", "Coreset", "open_computation"]
 
 
+@runtime_checkable
 class HasSampleIds(Protocol):
     """A core-set, as far as computing is concerned."""
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import sclcs
 from sclcs.cohort.table import table_to_csv
 from sclcs.compute.export_names import measure_label, sample_names
+from sclcs.core.arguments import checked
 from sclcs.core.cells import guard_cell
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 from sclcs.core.files import atomic_directory, write_json, write_text
@@ -59,6 +60,7 @@ class Export:
     files: int
 
 
+@checked
 def export_matrices(
     store: FCStore | str | os.PathLike[str],
     out: str | os.PathLike[str],

@@ -19,6 +19,7 @@ from sclcs.compute.known_rows import KnownRows, known_rows
 from sclcs.compute.pieces import PieceOrder, PieceReport, do_piece
 from sclcs.compute.shares import Work
 from sclcs.compute.store_lock import Share, StoreLock
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, StoreInUseError
 from sclcs.core.files import settle
 from sclcs.core.progress import progress, track
@@ -66,6 +67,7 @@ class FillReport:
     reseeded: list[str]
 
 
+@checked
 def compute_store(
     cohort: Cohort | str | os.PathLike[str],
     out: str | os.PathLike[str],

@@ -16,6 +16,7 @@ import sclcs.experiments.studies  # noqa: F401 (registers all experiments)
 from sclcs.benchmark import find_criterion
 from sclcs.benchmark.versions import RANKING_VERSION
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.core.files import write_json, write_text
 from sclcs.core.identity import Identity
 from sclcs.core.progress import progress
@@ -36,6 +37,7 @@ __all__ = ["run_all", "run_experiment"]
 FIGURE_DPI = 80  # figures are kept in the repository
 
 
+@checked
 def run_experiment(
     name: str,
     cohort: Cohort | str | os.PathLike[str],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from sclcs.core.arguments import checked
 from sclcs.plot.inputs import as_count, named_matrix
 from sclcs.report.brain_figure import check_coordinates, draw_brain, known_coordinates
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["glass_brain"]
 
 
+@checked
 def glass_brain(
     matrix: ArrayLike | pd.DataFrame | xr.DataArray,
     coordinates: ArrayLike | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from sclcs.core.arguments import checked
 from sclcs.plot.inputs import as_count, axes_for, named_matrix
 from sclcs.report.style import BLUE, INK, MUTED, ORANGE, finish
 
@@ -21,6 +22,7 @@ __all__ = ["chord"]
 THICKEST = 4.0
 
 
+@checked
 def chord(
     matrix: ArrayLike | pd.DataFrame | xr.DataArray,
     *,

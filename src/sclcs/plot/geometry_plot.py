@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark import Ranking, make_kernel
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.estimation import Geometry, measure_geometry, shipped_geometry
 from sclcs.plot.inputs import axes_for
@@ -25,6 +26,7 @@ Floats = NDArray[np.float64]
 LABELLED = 8
 
 
+@checked
 def geometry(
     geometry: Geometry | xr.DataArray | None = None,
     *,

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from sclcs.core.arguments import checked
 from sclcs.plot.inputs import axes_for, named_matrix
 from sclcs.report.style import finish
 
@@ -21,6 +22,7 @@ __all__ = ["matrix"]
 MOST_NAMES = 60
 
 
+@checked
 def matrix(
     matrix: ArrayLike | pd.DataFrame | xr.DataArray,
     *,

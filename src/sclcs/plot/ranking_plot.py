@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sclcs.benchmark.ranking import Ranking
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.plot.inputs import as_count, axes_for
 from sclcs.report.style import BLUE, FAINT, INK, MUTED, finish, shorten
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["ranking"]
 
 
+@checked
 def ranking(ranking: Ranking, *, shown: int = 20, ax: Axes | None = None) -> Axes:
     """Draw the best operators with the intervals of their scores.
 

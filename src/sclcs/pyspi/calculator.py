@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.pyspi.config_files import read_identifiers
 from sclcs.pyspi.data import Data
@@ -78,6 +79,7 @@ class Calculator:
     (3, 3)
     """
 
+    @checked
     def __init__(  # noqa: PLR0917 - pyspi's order
         self,
         dataset: ArrayLike | Data | None = None,

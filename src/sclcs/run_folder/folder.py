@@ -35,6 +35,7 @@ from sclcs.benchmark.card import Card
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
+from sclcs.core.arguments import checked
 from sclcs.core.errors import (
     DamagedStoreError,
     InputError,
@@ -135,6 +136,7 @@ class RunFolder:
         return folder
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> RunFolder:
         """Return the folder of a run; an error says so if it is none."""
         folder = cls(path)

@@ -11,6 +11,7 @@ from pathlib import Path
 from sclcs.cohort.check import check_content
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.storage import REPAIR, seal_cohort
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, SclcsError, name_first
 from sclcs.core.files import require_existing
 from sclcs.core.provenance import read_sidecar, sidecar_path
@@ -67,6 +68,7 @@ class Verification:
     findings: list[Finding]
 
 
+@checked
 def verify_path(path: str | os.PathLike[str], *, sign: bool = False) -> Verification:
     """Read a cohort, an FC store, a run, a training or a table completely.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.core.progress import announce, show_progress
 from sclcs.run_folder import collect_config
@@ -16,6 +17,7 @@ from sclcs.runs.two_stage import carry_out
 __all__ = ["run"]
 
 
+@checked
 def run(
     cohort: Cohort | str | os.PathLike[str] | None = None,
     *,

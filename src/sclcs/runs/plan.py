@@ -16,6 +16,7 @@ from sclcs.compute.calibration import Calibration, calibrate
 from sclcs.compute.cost import Cost, cost_of_work, ranking_memory, total_cost
 from sclcs.compute.executors.local import process_count
 from sclcs.compute.pilot import CohortShape
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.core.provenance import plain
 from sclcs.runs.selection_cost import SelectionCost, selection_cost
@@ -88,6 +89,7 @@ class CostPlan:
         return dict(plain(content))
 
 
+@checked
 def predict_costs(
     cohort: Cohort | str | os.PathLike[str] | CohortShape,
     spis: str | Sequence[str] = "all",
@@ -132,6 +134,10 @@ def predict_costs(
     --------
     ``predict_costs("cohort.zarr", "all", ratio=0.1, jobs=8).two_stage.cpu_seconds``
     """
+    if not calibration_seconds > 0:
+        raise InputError(
+            f"Expected calibration_seconds to be a number above 0, got {calibration_seconds}."
+        )
     operators = resolve(spis)
     opened = cohort if isinstance(cohort, Cohort | CohortShape) else Cohort.open(cohort)
     planned = shape or CohortShape.of(opened)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.coreset import CoreSet
+from sclcs.core.arguments import checked
 from sclcs.core.notebook import card
 from sclcs.core.provenance import plain
 from sclcs.report import run_answers
@@ -67,6 +68,7 @@ class RunResult:
         return card("Run", {**facts, "report": self.report}, header, rows)
 
     @classmethod
+    @checked
     def open(
         cls, folder: RunFolder | str | os.PathLike[str], stages: Sequence[str] = ()
     ) -> RunResult:

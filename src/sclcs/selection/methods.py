@@ -7,6 +7,7 @@ from typing import Any
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
+from sclcs.core.arguments import checked
 from sclcs.core.provenance import plain
 from sclcs.selection.registry import core_size, find_selector
 
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 
+@checked
 def select(
     cohort: Cohort,
     method: str = "sclcs",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.core.provenance import plain
 from sclcs.core.settings import Settings
@@ -159,6 +160,7 @@ def register(selector: Selector) -> Selector:
     return selector
 
 
+@checked
 def find_selector(name: str) -> Selector:
     """Return the method of that name; an unknown one is an error that lists the known ones."""
     if name not in SELECTORS:

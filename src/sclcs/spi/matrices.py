@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.frames import signals_of_frames, warn_if_swapped
+from sclcs.core.arguments import checked
 from sclcs.spi.engine import DEFAULT_MEMORY, compute_batch
 from sclcs.spi.signals import check_signals
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["compute"]
 
 
+@checked
 def compute(
     signals: ArrayLike
     | pd.DataFrame
@@ -125,7 +127,7 @@ def _read(signals: object) -> _Given:
     if frames is not None:
         longest = frames.array.shape[2]
         warn_if_swapped(
-            len(frames.regions), longest, "give the data frame time x region (.T)", stacklevel=4
+            len(frames.regions), longest, "give the data frame time x region (.T)", stacklevel=5
         )
         equal = bool((frames.lengths == longest).all())
         return _Given(
@@ -134,5 +136,5 @@ def _read(signals: object) -> _Given:
     values = np.asarray(signals) if hasattr(signals, "__array__") else check_signals(signals)  # type: ignore[arg-type]
     if values.ndim in {2, 3}:
         advice = "give (sample, region, time), for example signals.swapaxes(-1, -2)"
-        warn_if_swapped(values.shape[-2], values.shape[-1], advice, stacklevel=4)
+        warn_if_swapped(values.shape[-2], values.shape[-1], advice, stacklevel=5)
     return _Given(values)

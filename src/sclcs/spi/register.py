@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Literal, get_args
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.core.identity import Identity
 from sclcs.spi import own_operators as own
@@ -21,6 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _SETS = ("paper-fast", "paper-slow", "slow", "all", "panel", "own")
 
 
+@checked
 def register(
     name: str,
     function: Callable[..., Any],
@@ -120,6 +122,7 @@ def register(
     )
 
 
+@checked
 def unregister(name: str) -> None:
     """Forget an operator that was registered.
 

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 
 import pandas as pd
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.spi.catalogue import ALIASES, OURS, catalogue, operator_facts
 
@@ -28,6 +29,7 @@ NEAREST = 5  # how many names an error message offers
 _GLOB_CHARACTERS = "*?["
 
 
+@checked
 def resolve(spis: str | Iterable[str]) -> list[str]:
     """Return the identifiers of the operators asked for.
 

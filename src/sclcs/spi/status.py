@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import name_first
 from sclcs.numerics.arrays import Array
 
@@ -96,6 +97,7 @@ def judge_matrices(matrices: Array, constant: list[list[int]]) -> tuple[list[Sta
     return status, reason
 
 
+@checked
 def status_table(result: xr.DataArray) -> pd.DataFrame:
     """Tabulate what became of every operator on every sample.
 

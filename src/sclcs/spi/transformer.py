@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, name_first
 from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
@@ -94,6 +95,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         -------
         FCTransformer
         """
+        _check_parameters(**self.get_params())
         samples = _check_samples(X)
         self.spis_ = resolve(self.spi)
         if self.vectorize and not self.discard_diagonal and np.isnan(self.diagonal):
@@ -198,6 +200,22 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
             matrices[rows] = found.to_numpy().swapaxes(0, 1)
         matrices[..., np.arange(size), np.arange(size)] = self.diagonal
         return matrices
+
+
+@checked
+def _check_parameters(
+    *,
+    spi: str | Sequence[str],
+    vectorize: bool,
+    discard_diagonal: bool,
+    diagonal: float,
+    seed: int,
+    n_jobs: int,
+) -> None:
+    """Check the parameters when they are used, as scikit-learn wants it."""
+
+
+_check_parameters.__qualname__ = "FCTransformer"  # in messages
 
 
 def _check_samples(X: Sequence[ArrayLike]) -> list[Array]:

@@ -17,6 +17,7 @@ from sclcs.cohort.bids_dataset import split_tr
 from sclcs.cohort.readers.text_matrix import load_text_matrix, peek_text_matrix
 from sclcs.cohort.regions import choose_regions, region_set
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import (
     InputError,
     NotFoundError,
@@ -50,6 +51,7 @@ _SITE_TR = {
 _SECOND_PROTOCOL_TR = {"CMU_b": 1.5}  # one site measured with two protocols
 
 
+@checked
 def read_abide(
     data_dir: str | os.PathLike[str] | None = None,
     *,

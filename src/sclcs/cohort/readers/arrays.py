@@ -12,11 +12,13 @@ from sclcs.cohort.readers.scan_folder import read_scan_folder
 from sclcs.cohort.readers.series_files import require_layout
 from sclcs.cohort.regions import ATLAS_SIZES, REGION_SETS, choose_regions
 from sclcs.cohort.scans import Scans
+from sclcs.core.arguments import checked
 from sclcs.core.files import require_existing
 
 __all__ = ["read_arrays"]
 
 
+@checked
 def read_arrays(
     path: str | os.PathLike[str],
     *,

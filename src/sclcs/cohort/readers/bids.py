@@ -34,6 +34,7 @@ from sclcs.cohort.readers.bids_coverage import find_coverage
 from sclcs.cohort.readers.series_files import SeriesFile, look_at
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 
 __all__ = ["read_bids"]
@@ -41,6 +42,7 @@ __all__ = ["read_bids"]
 _FORMATS = (".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz")
 
 
+@checked
 def read_bids(
     folder: str | os.PathLike[str],
     *,

@@ -26,12 +26,14 @@ from sclcs.cohort.readers.nifti_image import header_facts
 from sclcs.cohort.readers.nifti_regions import Parcellation, Spheres, label_image
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnreadableFileError, name_first
 from sclcs.core.progress import track
 
 __all__ = ["read_nifti"]
 
 
+@checked
 def read_nifti(
     images: ImagePaths,
     *,

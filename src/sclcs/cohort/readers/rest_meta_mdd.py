@@ -17,6 +17,7 @@ from sclcs.cohort.readers.mat_files import load_mat_matrix
 from sclcs.cohort.readers.rest_meta_mdd_phenotype import Identity, parse_id, read_phenotype
 from sclcs.cohort.regions import choose_regions, region_set
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import (
     InputError,
     NotFoundError,
@@ -67,6 +68,7 @@ ATLAS_BLOCKS: Mapping[str, AtlasBlock] = {
 """The atlases in the matrix (DPABI's order). Older scans end with column 1568."""
 
 
+@checked
 def read_rest_meta_mdd(
     folder: str | os.PathLike[str],
     *,

@@ -23,6 +23,7 @@ from sclcs.cohort.simulation.effects import Effects
 from sclcs.cohort.simulation.physics import Motion, Scanner
 from sclcs.cohort.simulation.subjects import PAPER_GROUPS, Subject, enrol
 from sclcs.cohort.simulation.truth import GroundTruth
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.core.gate import require_memory
 from sclcs.core.seeds import generator
@@ -37,6 +38,7 @@ _BYTES_PER_SAMPLE = 2000  # its row of facts, as Python objects
 _COPIES_OF_A_SCAN = 20  # sampled more finely than it is kept, in several stages
 
 
+@checked
 def simulate_cohort(
     subjects: int = 904,
     windows: int = 5,

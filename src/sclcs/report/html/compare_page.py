@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.report.html.formats import plural
 from sclcs.report.html.html_report import HTMLReport
@@ -30,6 +31,7 @@ _SECTIONS = (
 )
 
 
+@checked
 def compare_report(folders: Sequence[str | os.PathLike[str] | RunFolder]) -> HTMLReport:
     """Make a report that puts runs side by side.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import name_first
 from sclcs.report.html.formats import plural
 from sclcs.report.html.html_report import HTMLReport
@@ -40,6 +41,7 @@ _SECTIONS = (
 )
 
 
+@checked
 def run_report(folder: str | os.PathLike[str] | RunFolder) -> HTMLReport:
     """Make the report of a run, finished or not.
 
