@@ -23,6 +23,7 @@ def make_run_stub(
         "certificate": certificate,
     }
     run = Mock(**{f"{name}.return_value": value for name, value in parts.items()})
+    run.budgeted, run.answer = False, {}
     run.core.parameters = {}
     run.check = {"design": design}
     run.config.covariates, run.config.within = ["age", "mean_fd"], None

@@ -1,4 +1,4 @@
-"""``sclcs run``: from a cohort to the best operators and a report, in two stages."""
+"""``sclcs run``: from a cohort to the best operators and a report."""
 
 from __future__ import annotations
 
@@ -54,9 +54,17 @@ def run(
         list[str] | None,
         typer.Option(help="Sets, operators or globs; repeated or with commas. [paper-fast]"),
     ] = None,
-    method: Annotated[str | None, typer.Option(help="How the core-set is chosen. [guided]")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="CPU time (10m, 2h) or share of the full cost that may be spent. [5%]"),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Two stages instead: how the core-set is chosen. [guided]"),
+    ] = None,
     ratio: Annotated[
-        float | None, typer.Option(help="Share of the samples in the core-set. [0.1]")
+        float | None,
+        typer.Option(help="Two stages instead: share of the samples in the core-set. [0.1]"),
     ] = None,
     param: Annotated[
         list[str] | None,
@@ -113,11 +121,13 @@ def run(
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Find the best operators: all of them on a core-set, the best ones on everybody.
+    """Find the best operators within a budget, and say how sure that is.
 
-    Interrupted, the same command goes on; with other settings it redoes what depends on them.
+    What is cheap is computed exactly; the rest is estimated, and the likely best confirmed. With
+    --ratio or --method: all operators on a core-set, the best ones on everybody. Interrupted, the
+    same command goes on.
 
-    Example: `sclcs run abide.zarr --task diagnosis --ratio 0.1 --out RUN`
+    Example: `sclcs run abide.zarr --task diagnosis --budget 5% --out RUN`
     """
     from sclcs.run_folder import collect_config, config_text
 
@@ -126,6 +136,7 @@ def run(
         "out": out and str(out.absolute()),
         "tasks": task,
         "spis": spis and ",".join(spis),
+        "budget": budget,
         "method": method,
         "ratio": ratio,
         "parameters": parse_parameters(param) or None,
@@ -192,19 +203,27 @@ def explain_stop() -> Iterator[None]:
 
 
 def print_result(result: RunResult) -> None:
-    """Print the best operators of every task and where the report is."""
+    """Print the best operators of every task, how sure that is, and where the report is."""
     from sclcs.benchmark.verdict import answered
 
-    answers = result.answers()
+    answers, budgeted = result.answers(), result.answer is not None
     for task, rows in result.best().items():
         score = result.confirmed[task].score
         print_table(
             f"best operators, task {task}, on the whole cohort",
-            ["operator", score, "interval", "could be best"],
-            [_cells(row, answered(result.confirmed[task])) for row in rows],
+            ["operator", score, "interval", "could be best", *(["source"] if budgeted else [])],
+            [
+                (
+                    *_cells(row, answered(result.confirmed[task])),
+                    *([row["source"]] if budgeted else []),
+                )
+                for row in rows
+            ],
         )
         for sentence in answers.get(task, []):
             typer.echo(f"- {sentence}")
+    if result.answer is not None:
+        _print_cost(result.answer)
     typer.echo(f"\nReport: {result.report}")
 
 
@@ -214,3 +233,13 @@ def _cells(row: dict[str, Any], known: bool) -> tuple[str, str, str, str]:
     interval = "" if math.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}"
     name = entry_name({**row, "also": row["equivalents"]})
     return name, f"{row['score']:.3f}", interval, "yes" if known and row["best_set"] else ""
+
+
+def _print_cost(answer: dict[str, Any]) -> None:
+    """Print why a budgeted run stopped and what it cost beside everything."""
+    cost, share = answer["cost"], answer["cost"]["share"]
+    typer.echo(f"\n{answer['sentence']}")
+    typer.echo(
+        f"Cost: {cost['spent']:.0f} of {cost['everything']:.0f} CPU seconds, "
+        f"{share:.1%} of everything on everybody (predicted)."
+    )

@@ -17,13 +17,22 @@ from numpy.typing import NDArray
 
 from sclcs.core.errors import InputError, name_first
 
-__all__ = ["Geometry", "blend", "gather_geometry", "measure_geometry", "shipped_geometry"]
+__all__ = [
+    "Geometry",
+    "blend",
+    "complete_geometry",
+    "gather_geometry",
+    "map_operators",
+    "measure_geometry",
+    "shipped_geometry",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 #: As many subjects of a cohort say as much about its geometry as the shipped table does.
-SUBJECTS_WORTH_THE_TABLE = 40.0
+SUBJECTS_WORTH_THE_TABLE = 20.0
 TABLE = "geometry.npz"
+NEAR = 1e-6  # of the middle of a map
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +160,51 @@ def blend(measured: Geometry, table: Geometry | None) -> Geometry:
     )
 
 
+def complete_geometry(
+    operators: Sequence[str], measured: Geometry | None, table: Geometry | None
+) -> Geometry:
+    """Put what was measured on the cohort and what the shipped table says together.
+
+    Parameters
+    ----------
+    operators : sequence of str
+        All that are asked about.
+    measured : Geometry, optional
+        Of some of them, on the core-set.
+    table : Geometry, optional
+        The shipped one: it sharpens what was measured, and speaks alone for the others.
+
+    Returns
+    -------
+    Geometry
+        An operator that neither knows is a stranger: unlike all others.
+    """
+    count = len(operators)
+    similarity, known = np.eye(count), np.zeros(count, dtype=bool)
+    level, spread = np.full(count, np.nan), np.full(count, np.nan)
+    parts = [] if table is None else [_among(table, operators)]
+    if measured is not None:
+        parts.append(blend(_among(measured, operators), table))
+    for part in parts:  # what was measured comes last and counts
+        place = {name: k for k, name in enumerate(part.operators)}
+        rows = np.array([k for k, name in enumerate(operators) if name in place], dtype=np.int64)
+        inner = np.array([place[operators[k]] for k in rows], dtype=np.int64)
+        similarity[np.ix_(rows, rows)] = part.similarity[np.ix_(inner, inner)]
+        level[rows], spread[rows], known[rows] = part.level[inner], part.spread[inner], True
+    level[~known], spread[~known] = _usual(level), _usual(spread)
+    size = 0.0 if measured is None else measured.n_subjects
+    return Geometry(tuple(operators), _nearest_similarity(similarity), level, spread, size)
+
+
+def _among(geometry: Geometry, operators: Sequence[str]) -> Geometry:
+    wanted = set(operators)
+    return geometry.take([name for name in geometry.operators if name in wanted])
+
+
+def _usual(values: Floats) -> float:
+    return float(np.nanmedian(values)) if np.isfinite(values).any() else 1.0
+
+
 def _nearest_similarity(matrix: Floats) -> Floats:
     """Make a blended table a possible one: no direction may have a negative size."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
@@ -173,3 +227,29 @@ def shipped_geometry() -> Geometry:
             stored["spread"].astype(np.float64),
             0.0,
         )
+
+
+def map_operators(similarity: Floats) -> Floats:
+    """Draw a map: operators that are alike lie close (classical scaling).
+
+    Parameters
+    ----------
+    similarity : array, shape (operator, operator)
+
+    Returns
+    -------
+    array, shape (operator, 2)
+        The signs are chosen so that the first operator that is not in the middle lies to the
+        upper right.
+    """
+    distance = np.maximum(2 - 2 * similarity, 0.0)
+    centre = np.eye(len(distance)) - 1 / len(distance)
+    values, vectors = np.linalg.eigh(-0.5 * centre @ distance @ centre)
+    places = vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0.0))
+    if places.shape[1] < 2:
+        places = np.column_stack([places, np.zeros(len(places))])
+    for axis in range(2):
+        far = places[np.abs(places[:, axis]) > NEAR, axis]
+        if len(far) and far[0] < 0:
+            places[:, axis] *= -1
+    return np.asarray(places)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from sclcs.estimation.kriging import Estimate
 
-__all__ = ["Outlook", "look_ahead", "next_operator"]
+__all__ = ["Outlook", "look_ahead", "next_operator", "next_purchase"]
 
 Floats = NDArray[np.float64]
 DRAWS = 4000
@@ -33,6 +34,10 @@ class Outlook:
         Expected improvement over the chosen one if this operator were computed on everybody.
     members : array of bool, shape (operator,)
         The smallest set that holds the best operator with the asked probability.
+    drawn : array, shape (operator, draw)
+        The draws themselves.
+    ahead : array, shape (operator, draw)
+        By how much an operator is ahead of the chosen one in each draw; 0 where it is behind.
     """
 
     best: Floats
@@ -41,6 +46,12 @@ class Outlook:
     regret: float
     gain: Floats
     members: NDArray[np.bool_]
+    drawn: Floats
+    ahead: Floats
+
+    def gain_of(self, operators: Sequence[int]) -> float:
+        """Return the expected improvement if all these operators were computed on everybody."""
+        return float(self.ahead[list(operators)].max(axis=0).mean())
 
 
 def look_ahead(
@@ -83,6 +94,8 @@ def look_ahead(
         float(ahead.max(axis=0).mean()),
         gain,
         members,
+        drawn,
+        ahead,
     )
 
 
@@ -103,3 +116,42 @@ def next_operator(outlook: Outlook, seconds: Floats) -> int | None:
     rate = np.where(np.isfinite(seconds), outlook.gain / np.maximum(seconds, 1e-9), 0.0)
     place = int(rate.argmax())
     return place if rate[place] > 0 else None
+
+
+def next_purchase(
+    outlooks: Sequence[Outlook],
+    scales: Sequence[float],
+    bundles: Sequence[Sequence[int]],
+    seconds: Sequence[float],
+    left: float,
+) -> int | None:
+    """Return the bundle of operators that promises most per second, all tasks considered.
+
+    Parameters
+    ----------
+    outlooks : sequence of Outlook
+        One per task, over the same operators.
+    scales : sequence of float
+        What a gain of 1 is worth in each task: best minus median of its scores.
+    bundles : sequence of sequence of int
+        Operators that could be computed together, by place.
+    seconds : sequence of float
+        What each bundle costs.
+    left : float
+        Seconds that may still be spent.
+
+    Returns
+    -------
+    int or None
+        None if nothing that fits promises a gain.
+    """
+    best, place = 0.0, None
+    for number, (bundle, cost) in enumerate(zip(bundles, seconds, strict=True)):
+        if cost > left:
+            continue
+        gain = sum(
+            look.gain_of(bundle) / scale for look, scale in zip(outlooks, scales, strict=True)
+        )
+        if gain / max(cost, 1e-9) > best:
+            best, place = gain / max(cost, 1e-9), number
+    return place

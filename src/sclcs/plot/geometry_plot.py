@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sclcs.benchmark import Ranking, make_kernel
 from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
-from sclcs.estimation import Geometry, measure_geometry, shipped_geometry
+from sclcs.estimation import Geometry, map_operators, measure_geometry, shipped_geometry
 from sclcs.plot.inputs import axes_for
 from sclcs.report.style import BLUE, INK, MUTED, finish, shorten
 from sclcs.spi.names import operator_name
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["geometry"]
 
-Floats = NDArray[np.float64]
 LABELLED = 8
 
 
@@ -67,7 +65,7 @@ def geometry(
     if len(known.operators) < 3:
         raise InputError(f"A plane needs at least 3 operators, got {len(known.operators)}.")
     axes = axes_for(ax, (7.0, 6.0))
-    points = _plane(known.similarity)
+    points = map_operators(known.similarity)
     style: dict[str, Any] = {"color": BLUE} if ranking is None else _by_score(known, ranking)
     drawn = axes.scatter(points[:, 0], points[:, 1], s=20, alpha=0.85, **style)
     if ranking is not None:
@@ -88,13 +86,7 @@ def geometry(
 
 def _known(geometry: object) -> Geometry:
     if geometry is None:
-        try:
-            return shipped_geometry()
-        except FileNotFoundError as error:
-            raise InputError(
-                "This version brings no table of its own; give a Geometry or matrices of several "
-                "operators from sclcs.spi.compute."
-            ) from error
+        return shipped_geometry()
     if isinstance(geometry, Geometry):
         return geometry
     if getattr(geometry, "dims", None) != ("spi", "sample", "source", "target"):
@@ -107,13 +99,6 @@ def _known(geometry: object) -> Geometry:
     names = [str(name) for name in matrices["spi"].to_numpy()[complete]]
     kernels = [make_kernel(found).similarity for found in matrices.to_numpy()[complete]]
     return measure_geometry(names, kernels, np.arange(matrices.sizes["sample"]))
-
-
-def _plane(similarity: Floats) -> Floats:
-    squared = 2.0 - 2.0 * similarity
-    centring = np.eye(len(squared)) - 1.0 / len(squared)
-    values, vectors = np.linalg.eigh(-0.5 * centring @ squared @ centring)
-    return np.asarray(vectors[:, [-1, -2]] * np.sqrt(np.maximum(values[[-1, -2]], 0.0)))
 
 
 def _by_score(known: Geometry, ranking: Ranking) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.core.files import require_existing
 from sclcs.core.gate import read_yaml
 from sclcs.core.settings import Names, Settings, as_list, setting
+from sclcs.run_folder.budget import DEFAULT_BUDGET
 
 __all__ = [
     "ExportFormat",
@@ -50,6 +51,16 @@ def _as_treatment(value: object) -> object:
     return [] if value is None else as_list(value)
 
 
+#: Keys that ask for the two stages; none of them goes with a budget.
+TWO_STAGES = ("method", "ratio", "parameters")
+DEFAULT_METHOD, DEFAULT_RATIO = "guided", 0.1
+
+
+def _as_text(value: object) -> object:
+    """Let YAML write a budget as a number; whether it is one is said later."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 class RunConfig(Settings):
     """The keys of a configuration file; ``sclcs run --init-config`` prints them all.
 
@@ -57,6 +68,9 @@ class RunConfig(Settings):
     """
 
     model_config = ConfigDict(strict=False)  # YAML may write a number as a text
+
+    def __init__(self, **values: Any) -> None:  # noqa: ANN401
+        super().__init__(**_with_way(values))
 
     cohort: str | None = setting("the cohort, made by `sclcs cohort`", None)
     out: str | None = setting("the folder of the run", None)
@@ -66,8 +80,22 @@ class RunConfig(Settings):
     spis: Names = setting(
         "operators to compare: sets, identifiers or globs", ["paper-fast"], min_length=1
     )
-    method: str = setting("how the core-set is chosen", "guided")
-    ratio: float = setting("share of the samples in it", 0.1, gt=0, le=1)
+    budget: Annotated[str | None, BeforeValidator(_as_text)] = setting(
+        "CPU time such as 10m or 2h, or a share of the full cost such as 5% (the default way)",
+        None,
+    )
+    exact_below: float = setting(
+        "CPU seconds; if everything costs less, it is computed whatever the budget", 120.0, ge=0
+    )
+    method: str | None = setting(
+        "two stages instead of a budget: how the core-set is chosen (guided by default)", None
+    )
+    ratio: float | None = setting(
+        "two stages instead of a budget: share of the samples in it (0.1 by default)",
+        None,
+        gt=0,
+        le=1,
+    )
     parameters: dict[str, Any] = setting(
         "parameters of the method; `sclcs select --list --method NAME`", {}
     )
@@ -116,6 +144,11 @@ class RunConfig(Settings):
     )
     title: str = setting("heading of the report", "")
     description: str = setting("a few words about the cohort, for the report", "")
+
+    @property
+    def budgeted(self) -> bool:
+        """Whether a budget decides what is computed, rather than a ratio and a method."""
+        return self.budget is not None
 
     @property
     def ranking_options(self) -> dict[str, Any]:
@@ -205,6 +238,22 @@ def _with_on(keys: Mapping[str, Any]) -> dict[str, Any]:
     return rest | {"on": str(choose_executor(keys.get("on"), **older))}
 
 
+def _with_way(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill in the defaults of the way that is asked for: a budget, or two stages."""
+    asked = [name for name in TWO_STAGES if keys.get(name) not in (None, {})]
+    budget = keys.get("budget")
+    if not asked:
+        return {**keys, "budget": DEFAULT_BUDGET if budget is None else budget}
+    if budget is not None:
+        raise InputError(
+            f"Choose one of budget and {', '.join(asked)}: a run has a budget, or the two stages "
+            "of a ratio and a method."
+        )
+    way = {"method": DEFAULT_METHOD, "ratio": DEFAULT_RATIO}
+    given = {name: value for name, value in keys.items() if value is not None}
+    return way | given
+
+
 def _unknown(name: str, source: str) -> str:
     known = list(RunConfig.model_fields)
     near = get_close_matches(name, known, n=3, cutoff=0.5)
@@ -232,7 +281,7 @@ def config_text(config: RunConfig, folder: Path | None = None) -> str:
     if folder is not None:
         for name in ("cohort", "out"):
             values[name] = _inside(values[name], folder)
-    lines = ["# A two-stage run of sclcs: sclcs run --config THIS_FILE"]
+    lines = ["# A run of sclcs: sclcs run --config THIS_FILE"]
     for name, facts in RunConfig.model_fields.items():
         text = yaml.safe_dump({name: values[name]}, allow_unicode=True, default_flow_style=False)
         text = text.rstrip().replace("'on':", "on:")  # read_config knows what is meant

@@ -80,6 +80,8 @@ class RunFolder:
         Operators on the whole cohort, and every operator on the core-set.
     confirmation_file, report_file : Path
         Agreement and costs, and the report.
+    answer_file, geometry_file : Path
+        Of a budgeted run: the answer to every task, and how the operators lie to each other.
     export_folder : Path
         The best operators' matrices in other formats.
 
@@ -100,6 +102,8 @@ class RunFolder:
         self.whole_store = home / "fc.zarr"
         self.core_store = home / "fc-core.zarr"
         self.confirmation_file = home / "confirmation.json"
+        self.answer_file = home / "answer.json"
+        self.geometry_file = home / "geometry.csv"
         self.export_folder = home / "exports"
         self.report_file = home / "report.html"
         self._core_sets: ReadOnce[CoreSet] = ReadOnce(CoreSet.open)
@@ -274,6 +278,21 @@ class RunFolder:
         """
         return self._facts(self.confirmation_file)
 
+    def answer(self) -> dict[str, Any]:
+        """Return the answer of a budgeted run.
+
+        Returns
+        -------
+        dict
+            ``way`` (exact or estimated) and ``why``; ``stopped`` (a word) and ``sentence``;
+            ``cost`` in predicted CPU seconds (``budget``, ``panel``, ``core``, ``confirmed``,
+            ``spent``, ``everything``, ``share``); ``operators`` (how many); ``steps`` (what was
+            computed on everybody one after another); ``tasks``, by name: ``effect_p``,
+            ``best_set``, ``chosen``, ``probability_best``, ``probability_top``, ``regret``;
+            ``another_hour``, what an hour more would compute and how much it is expected to gain.
+        """
+        return self._facts(self.answer_file)
+
     def given_cohort(self, path: str | os.PathLike[str] | None = None) -> Cohort:
         """Open the cohort of the configuration (or another one), with all its samples."""
         place = self.config().cohort if path is None else path
@@ -307,7 +326,12 @@ class RunFolder:
         return self._rankings(self._as_written(self.ranking_file(task)))
 
     def confirmed(self, task: str | None = None) -> Ranking:
-        """Read the ranking of the best operators on the whole cohort."""
+        """Read the ranking of the best operators on the whole cohort.
+
+        A budgeted run has one ranking, of exact and estimated scores together.
+        """
+        if self.config().budgeted:
+            return self.ranking(task)
         return self._rankings(self._as_written(self.confirmed_file(task)))
 
     def truth(self, task: str | None = None) -> Ranking | None:

@@ -24,9 +24,10 @@ def run(
     out: str | os.PathLike[str] | None = None,
     tasks: str | Sequence[str] | None = None,
     spis: str | Sequence[str] | None = None,
+    budget: str | None = None,
+    exact_below: float | None = None,
     method: str | None = None,
     ratio: float | None = None,
-    target_ndcg: float | None = None,
     parameters: Mapping[str, Any] | None = None,
     seed: int | None = None,
     score: str | None = None,
@@ -53,7 +54,11 @@ def run(
     progress: bool = False,
     **others: object,
 ) -> RunResult:
-    """Find the best operators for a cohort: all of them on a core-set, the best on everybody.
+    """Find the best operators for a cohort within a budget, and say how sure that is.
+
+    What is cheap is computed exactly, the rest is estimated, the likely best is confirmed. With
+    `ratio` or `method` it is the two stages of the paper: all operators on a core-set, the best
+    on everybody.
 
     Called again with the same folder, it does only what is not done yet; a changed setting
     redoes only what depends on it. A setting that is not given has the value of `config`, or
@@ -70,12 +75,15 @@ def run(
         of numbers.
     spis : str or sequence of str, default "paper-fast"
         Operators to compare: sets, identifiers or globs, see :func:`sclcs.spi.resolve`.
-    method : str, default "guided"
-        How the core-set is chosen, see :func:`sclcs.selection.select`.
-    ratio : float, default 0.1
-        Share of the samples in it.
-    target_ndcg : float, optional
-        Instead of `ratio` (guided): the smallest core-set expected to reach it.
+    budget : str, default "5%"
+        CPU time such as ``"10m"`` or ``"2h"``, or a share of the full cost such as ``"5%"``.
+    exact_below : float, default 120
+        CPU seconds; if everything costs less, it is computed whatever the budget.
+    method : str, optional
+        Two stages instead of a budget: how the core-set is chosen (``"guided"`` by default), as in
+        `sclcs.selection.select`.
+    ratio : float, optional
+        Two stages instead of a budget: share of the samples in it (0.1 by default).
     parameters : mapping, optional
         Parameters of the method.
     seed : int, default 0
@@ -133,7 +141,7 @@ def run(
 
     Examples
     --------
-    ``sclcs.run("abide.zarr", out="RUN", tasks="diagnosis", ratio=0.1, progress=True).best()``
+    ``sclcs.run("abide.zarr", out="RUN", tasks="diagnosis", budget="5%", progress=True).best()``
     """
     settings = {name: value for name, value in locals().items() if name not in _APART}
     settings |= others

@@ -7,6 +7,7 @@ from typing import Any
 
 from sclcs.benchmark import find_aims, find_criterion, make_card
 from sclcs.core.identity import Identity, file_digest
+from sclcs.runs.estimate import exact_operators
 from sclcs.runs.order import RunOrder
 from sclcs.runs.rank import all_winners, rank_with, ranking_files
 from sclcs.runs.stages import Stage
@@ -21,6 +22,8 @@ def card_operators(order: RunOrder) -> list[str]:
     """Return the operators that a run has on the whole cohort: no core-set stands for them."""
     if order.config.full_benchmark:
         return list(order.operators)
+    if order.config.budgeted:
+        return exact_operators(order)
     guiding = order.panel if order.computes_panel else []
     return list(dict.fromkeys([*all_winners(order), *guiding]))
 
@@ -31,7 +34,8 @@ def card_stage(order: RunOrder) -> Stage:
     files = [folder.card_file(task) for task in config.tasks]
 
     def identity() -> Identity:
-        answers = [folder.confirmed_file(task) for task in config.tasks]
+        answered = folder.ranking_file if config.budgeted else folder.confirmed_file
+        answers = [answered(task) for task in config.tasks]
         if config.full_benchmark:
             answers += [folder.truth_file(task) for task in config.tasks]
         aims = {

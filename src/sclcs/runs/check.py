@@ -83,8 +83,8 @@ def plan_stage(order: RunOrder) -> Stage:
             "plan",
             inputs={"shape": shape, "operators": order.operators},
             parameters={
-                "ratio": config.ratio,
-                "method": config.method,
+                "ratio": order.core_ratio,
+                "method": order.selector.name,
                 "parameters": order.parameters.deciding(),
                 "top_k": config.top_k,
                 "processes": order.processes,
@@ -96,8 +96,8 @@ def plan_stage(order: RunOrder) -> Stage:
         plan = predict_costs(
             order.cohort,
             order.operators,
-            ratio=config.ratio,
-            method=config.method,
+            ratio=order.core_ratio,
+            method=order.selector.name,
             parameters=config.parameters,
             top_k=min(config.top_k, len(order.operators)),
             jobs=order.processes,

@@ -27,6 +27,8 @@ from sclcs.core.errors import InputError, MissingDependencyError
 from sclcs.core.identity import Identity
 from sclcs.core.settings import Settings
 from sclcs.run_folder import RunConfig, RunFolder
+from sclcs.runs.allotment import Allotment, Costs
+from sclcs.runs.budget_plan import plan_budget, plan_costs
 from sclcs.selection import Selector, core_size, find_selector
 from sclcs.selection.guided.panel import panel_operators
 from sclcs.spi.fc_store import FCStore
@@ -34,6 +36,9 @@ from sclcs.spi.sets import resolve
 from sclcs.spi.versions import operator_stamp
 
 __all__ = ["RunOrder"]
+
+#: How a budgeted run chooses its core-set: any draw shows geometry (ESTIMATION 4.3).
+BUDGET_METHOD = "random"
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,27 @@ class RunOrder:
         return resolve(self.config.spis)
 
     @cached_property
+    def allotment(self) -> Allotment:
+        """What the budget of the run buys."""
+        return plan_budget(self)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What every operator costs on the cohort, as the budget counts."""
+        return plan_costs(self)
+
+    @cached_property
     def selector(self) -> Selector:
         """The method that chooses the core-set."""
-        return find_selector(self.config.method)
+        return find_selector(self.config.method or BUDGET_METHOD)
+
+    @property
+    def core_ratio(self) -> float:
+        """The share of the samples in the core-set."""
+        if self.config.ratio is not None:
+            return self.config.ratio
+        # Half a sample more, so that rounding down gives the number that was bought.
+        return min(1.0, (self.allotment.core_samples + 0.5) / len(self.given))
 
     @cached_property
     def parameters(self) -> Settings:
@@ -196,7 +219,10 @@ class RunOrder:
             raise InputError(f"Expected every task once, got {', '.join(config.tasks)}.")
         if self.selector.needs_training and find_spec("torch") is None:
             raise MissingDependencyError.for_extra("torch", "torch")
-        core_size(self.given, config.ratio)
+        if config.budgeted:
+            _ = self.allotment
+        else:
+            core_size(self.given, self.core_ratio)
         self.check_tasks(self.given.samples)
 
     def check_tasks(self, samples: pd.DataFrame) -> dict[str, dict[str, Any]]:

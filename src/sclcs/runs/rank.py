@@ -108,7 +108,8 @@ def rank_with(
 
 def winners(ranking: Ranking, top_k: int) -> list[str]:
     """Return the best operators, one of each group that is bound to tie."""
-    scored = ranking.groups[ranking.groups["score"].notna()]
+    lines = ranking.groups
+    scored = lines[lines["score"].notna() & (lines["source"] != "estimated")]
     return [str(name) for name in scored["spi"].head(top_k)]
 
 

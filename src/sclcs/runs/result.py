@@ -32,10 +32,12 @@ class RunResult:
     ----------
     folder : RunFolder
         All files.
-    core_set : CoreSet
-        The samples on which every operator was computed.
+    core_set : CoreSet or None
+        The samples on which every operator was computed; None if everything was computed on
+        everybody.
     rankings, confirmed : dict of str to Ranking
-        By task: every operator on the core-set, and the best ones on the whole cohort.
+        By task: every operator (on the core-set, or exact and estimated together), and those
+        that were computed on the whole cohort.
     report : Path
         The page for a person.
     stages : list of str
@@ -43,14 +45,20 @@ class RunResult:
     """
 
     folder: RunFolder
-    core_set: CoreSet
+    core_set: CoreSet | None
     rankings: dict[str, Ranking]
     confirmed: dict[str, Ranking]
     report: Path
     stages: list[str]
 
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        """The answer of a budgeted run, see :meth:`sclcs.run_folder.RunFolder.answer`."""
+        return self.folder.answer() if self.folder.config().budgeted else None
+
     def __repr__(self) -> str:
-        lines = [f"RunResult({str(self.folder.path)!r}, {len(self.core_set)} samples in core-set)"]
+        size = 0 if self.core_set is None else len(self.core_set)
+        lines = [f"RunResult({str(self.folder.path)!r}, {size} samples in core-set)"]
         for task, rows in self.best().items():
             found = ", ".join(_with_interval(row) for row in rows)
             lines.append(f"  {task}: {found}")
@@ -63,7 +71,8 @@ class RunResult:
             for task, found in self.best().items()
             for row in found
         ]
-        facts = {"folder": self.folder.path, "core-set": f"{len(self.core_set)} samples"}
+        size = 0 if self.core_set is None else len(self.core_set)
+        facts = {"folder": self.folder.path, "core-set": f"{size} samples"}
         header = ["task", "operator", "score", "low", "high"]
         return card("Run", {**facts, "report": self.report}, header, rows)
 
@@ -93,7 +102,7 @@ class RunResult:
             folder = RunFolder.open(folder)
         return cls(
             folder,
-            folder.core_set(),
+            folder.core_set() if folder.core_file.exists() else None,
             {task: folder.ranking(task) for task in folder.tasks},
             {task: folder.confirmed(task) for task in folder.tasks},
             folder.report_file,
@@ -113,7 +122,7 @@ class RunResult:
         dict of str to list of dict
             By task: ``spi``, its ``name``, its ``equivalents`` (which have the same score by
             construction), ``score``, ``low``, ``high``, and ``best_set``: whether the data
-            cannot tell it from the best.
+            cannot tell it from the best; and the ``source`` of the score.
         """
         return {
             task: [_entry(row) for _, row in ranking.groups.head(count).iterrows()]
@@ -129,9 +138,12 @@ class RunResult:
         facts = {
             "folder": str(self.folder.path),
             "report": str(self.report),
-            "core_set": {"samples": len(self.core_set), "method": self.core_set.method},
+            "core_set": None
+            if self.core_set is None
+            else {"samples": len(self.core_set), "method": self.core_set.method},
             "answers": self.answers(),
             "best": self.best(),
+            "answer": self.answer,
             "confirmation": self.folder.confirmation(),
             "stages": self.stages,
         }
@@ -139,7 +151,7 @@ class RunResult:
 
 
 def _entry(row: pd.Series) -> dict[str, Any]:
-    names = ("spi", "name", "score", "low", "high")
+    names = ("spi", "name", "score", "low", "high", "source")
     facts = {name: row[name] for name in names}
     return facts | {"equivalents": list(row["also"]), "best_set": bool(row["best_set"])}
 

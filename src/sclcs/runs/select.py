@@ -33,8 +33,10 @@ def select_stage(order: RunOrder) -> Stage:
         if order.computes_panel:
             facts = compute_matrices(order, folder.whole_store, order.panel)
         cohort, parameters = order.cohort, _parameters(order)
-        core = select(cohort, config.method, config.ratio, config.seed, **parameters)
-        _expect_answers(order, cohort, core)
+        method, ratio = order.selector.name, order.core_ratio
+        core = select(cohort, method, ratio, config.seed, **parameters)
+        if not config.budgeted:  # which needs no labels on the core-set
+            _expect_answers(order, cohort, core)
         folder.write_table(core, folder.core_file)
         if order.selector.network == "encoder":
             chosen = EncoderParameters(**parameters)
@@ -63,8 +65,8 @@ def select_stage(order: RunOrder) -> Stage:
 def _identity(order: RunOrder) -> Identity:
     config = order.config
     parameters = {
-        "method": config.method,
-        "ratio": config.ratio,
+        "method": order.selector.name,
+        "ratio": order.core_ratio,
         **order.parameters.deciding(),
     }
     return Identity(

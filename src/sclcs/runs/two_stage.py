@@ -16,13 +16,16 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError
 from sclcs.core.identity import Identity
 from sclcs.report import run_report
-from sclcs.run_folder import RunConfig, RunFolder, RunState
+from sclcs.run_folder import RunConfig, RunFolder, RunState, parse_budget
+from sclcs.runs.budget_plan import budget_plan_stage, record_speed
 from sclcs.runs.card import card_stage
 from sclcs.runs.check import check_stage, plan_stage
 from sclcs.runs.confirm import confirm_stage
+from sclcs.runs.estimate import account_stage, estimate_stage
 from sclcs.runs.export import export_stage
 from sclcs.runs.matrices import remove_folder, remove_trash
 from sclcs.runs.order import RunOrder
+from sclcs.runs.panel import core_part_stage, panel_stage
 from sclcs.runs.rank import compute_core_stage, compute_top_stage, full_stage, rank_stage
 from sclcs.runs.select import select_stage
 from sclcs.runs.session import RunLog, run_lock
@@ -80,6 +83,8 @@ def carry_out(
         if given is not None:
             cohort = _keep(folder, given, place)
         folder.write_config(config)
+        if config.budgeted and parse_budget(str(config.budget)).share is None:
+            record_speed(folder, cohort)
         stages = make_stages(RunOrder(folder, config, cohort))
         done = run_stages(folder.path, RunState(folder.state_file), stages, say, until=until)
     return folder, done
@@ -109,6 +114,9 @@ def make_stages(order: RunOrder) -> list[Stage]:
     full = [full_stage(order)] if order.config.full_benchmark else []
     export = [export_stage(order)] if order.config.export else []
     card = [] if order.config.criteria == ["none"] else [card_stage(order)]
+    if order.config.budgeted:
+        before = [*budget_stages(order), *full, account_stage(order), *card, *export]
+        return [*before, _report_stage(order, [stage.name for stage in before])]
     before = [
         check_stage(order),
         plan_stage(order),
@@ -122,6 +130,14 @@ def make_stages(order: RunOrder) -> list[Stage]:
         *export,
     ]
     return [*before, _report_stage(order, [stage.name for stage in before])]
+
+
+def budget_stages(order: RunOrder) -> list[Stage]:
+    """Return the stages of a budgeted run up to its answer."""
+    first = [check_stage(order), budget_plan_stage(order), panel_stage(order)]
+    if order.allotment.core_samples:
+        first += [select_stage(order), core_part_stage(order)]
+    return [*first, estimate_stage(order)]
 
 
 def _report_stage(order: RunOrder, before: list[str]) -> Stage:

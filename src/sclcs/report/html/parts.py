@@ -91,8 +91,20 @@ class RunParts:
         """Return the ranking of all operators on the core-set."""
         return _optional(lambda: self.folder.ranking(task))
 
+    @property
+    def budgeted(self) -> bool:
+        """Whether a budget decided what was computed on everybody."""
+        return self.config.budgeted
+
+    @cached_property
+    def answer(self) -> Mapping[str, Any]:
+        """The answer of a budgeted run; empty if there is none yet."""
+        return (_optional(self.folder.answer) if self.budgeted else None) or {}
+
     def confirmed(self, task: str) -> Ranking | None:
-        """Return the ranking of the winners on the whole cohort."""
+        """Return the ranking of the winners on the whole cohort, where there are two stages."""
+        if self.budgeted:
+            return None
         return _optional(lambda: self.folder.confirmed(task))
 
     def truth(self, task: str) -> Ranking | None:

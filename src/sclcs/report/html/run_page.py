@@ -17,6 +17,7 @@ from sclcs.report.html.sections.card import card_section
 from sclcs.report.html.sections.composition import composition_section
 from sclcs.report.html.sections.connectivity import connectivity_section
 from sclcs.report.html.sections.costs import costs_section
+from sclcs.report.html.sections.estimates import estimates_section
 from sclcs.report.html.sections.losses import losses_section
 from sclcs.report.html.sections.operators import operators_section
 from sclcs.report.html.sections.provenance import provenance_section
@@ -28,6 +29,7 @@ __all__ = ["run_report"]
 _SECTIONS = (
     ReportSection("answer", "Answer", "The answer", answer_section),
     ReportSection("ranking", "Ranking", "Ranking of all operators", operators_section),
+    ReportSection("estimates", "Estimates", "Exact and estimated", estimates_section),
     ReportSection("card", "Card", "What else they see", card_section),
     ReportSection("agreement", "Agreement", "Core-set against whole cohort", agreement_section),
     ReportSection("core-set", "Core-set", "Who is in the core-set", composition_section),
@@ -77,22 +79,40 @@ def _subtitle(run: RunParts) -> str:
     return " · ".join(parts)
 
 
+def _budgeted_parts(run: RunParts) -> list[tuple[str, bool]]:
+    """Return the parts of a budgeted run, and whether each is there."""
+    home = run.folder
+    computed = run.is_done("compute-panel") or run.is_done("compute-all")
+    return [
+        ("the check of the cohort", home.check_file.exists()),
+        ("the plan", home.plan_file.exists()),
+        ("the operators on everybody", computed),
+        *((f"the ranking for {task}", home.ranking_file(task).exists()) for task in run.tasks),
+        ("the answer", home.answer_file.exists()),
+        ("the summary of costs", home.confirmation_file.exists()),
+    ]
+
+
 def _notices(run: RunParts) -> list[str]:
     """Say which stages are missing, and which stopped with a problem."""
     home = run.folder
-    made = [
-        ("the check of the cohort", home.check_file.exists()),
-        ("the plan", home.plan_file.exists()),
-        ("the core-set", home.core_file.exists()),
-        ("the operators on the core-set", run.is_done("compute-core")),
-        *((f"the ranking for {task}", home.ranking_file(task).exists()) for task in run.tasks),
-        ("the winners on the whole cohort", run.is_done("compute-top")),
-        *(
-            (f"the confirmation for {task}", home.confirmed_file(task).exists())
-            for task in run.tasks
-        ),
-        ("the summary of agreement and costs", home.confirmation_file.exists()),
-    ]
+    made = (
+        _budgeted_parts(run)
+        if run.budgeted
+        else [
+            ("the check of the cohort", home.check_file.exists()),
+            ("the plan", home.plan_file.exists()),
+            ("the core-set", home.core_file.exists()),
+            ("the operators on the core-set", run.is_done("compute-core")),
+            *((f"the ranking for {task}", home.ranking_file(task).exists()) for task in run.tasks),
+            ("the winners on the whole cohort", run.is_done("compute-top")),
+            *(
+                (f"the confirmation for {task}", home.confirmed_file(task).exists())
+                for task in run.tasks
+            ),
+            ("the summary of agreement and costs", home.confirmation_file.exists()),
+        ]
+    )
     missing = [words for words, there in made if not there]
     notices = []
     if missing:

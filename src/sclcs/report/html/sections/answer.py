@@ -45,7 +45,7 @@ class TaskAnswer:
 
 def task_answer(run: RunParts, task: str) -> TaskAnswer | None:
     """Return the best operators of a task; None if nothing was ranked yet."""
-    everybody = run.truth(task) or run.confirmed(task)
+    everybody = None if run.budgeted else run.truth(task) or run.confirmed(task)
     basis = everybody or run.ranking(task)
     if basis is None:
         return None
@@ -103,7 +103,7 @@ def _facts(run: RunParts, task: str) -> dict[str, Any]:
     best, others = _parted(found)
     shown = pd.concat([best.head(IN_SET), others])
     scale = score_scale(found.basis, shown)
-    core = None if found.basis.coreset is not None else run.ranking(task)
+    core = None if found.basis.coreset is not None or run.budgeted else run.ranking(task)
     return {
         "task": task,
         "judged": judge(run, task, found.basis),
@@ -143,6 +143,13 @@ def _row(row: pd.Series, scale: Scale, core: Ranking | None) -> dict[str, Any]:
         "family": facts["family"],
         "directed": facts["directed"],
         **{name: row[name] for name in ("score", "low", "high", "rank", "p")},
-        "track": scale.track(row["score"], row["low"], row["high"], str(row["spi"])),
+        "estimated": row["source"] == "estimated",
+        "track": scale.track(
+            row["score"],
+            row["low"],
+            row["high"],
+            str(row["spi"]),
+            estimated=row["source"] == "estimated",
+        ),
         "core": None if among is None or among.empty else among.iloc[0].to_dict(),
     }

@@ -22,7 +22,8 @@ COST_STEPS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
 
 def operators_section(run: RunParts) -> Content | None:
     """Make the section; None if nothing was ranked yet."""
-    found = [(task, run.truth(task) or run.ranking(task)) for task in run.tasks]
+    found = [(task, None if run.budgeted else run.truth(task)) for task in run.tasks]
+    found = [(task, truth or run.ranking(task)) for task, truth in found]
     tasks = [_task(run, task, ranking) for task, ranking in found if ranking is not None]
     if not tasks:
         return None
@@ -35,6 +36,7 @@ def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:
     score = score_of(ranking)
     everybody = ranking.coreset is None
     other = run.ranking(task) if everybody else run.confirmed(task)
+    other = run.truth(task) if run.budgeted else other
     rows = [_row(run, row, other) for _, row in ranking.table.iterrows()]
     bootstrap = ranking.provenance.get("bootstrap", {})
     question = ranking.provenance.get("question", {})
@@ -56,6 +58,8 @@ def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:
         "limits": _cost_limits([row["seconds"] for row in rows]),
         "has_other": other is not None,
         "answered": find_verdict(ranking).kind in {"one", "several"},
+        "budgeted": run.budgeted,
+        "estimates": bool((ranking.table["source"] == "estimated").any()),
         "tested": bool(ranking.table["p"].notna().any()) and not ranking.ranks_only,
         "has_costs": any(row["seconds"] is not None for row in rows),
     }
@@ -65,14 +69,16 @@ def _plot(ranking: Ranking, lines: pd.DataFrame) -> dict[str, Any]:
     scores, ranks = score_scale(ranking, lines), rank_scale(lines)
     rows = []
     for _, row in lines.iterrows():
-        name = str(row["spi"])
+        name, guess = str(row["spi"]), row["source"] == "estimated"
+        ends = row["rank_low"], row["rank_high"]
         rows.append(
             {
                 "spi": name,
                 "name": row["name"] if best_known([name]) else "",
                 "also": row["also"],
-                "score": scores.track(row["score"], row["low"], row["high"], name),
-                "rank": ranks.track(row["rank"], row["rank_low"], row["rank_high"], name),
+                "estimated": guess,
+                "score": scores.track(row["score"], row["low"], row["high"], name, estimated=guess),
+                "rank": ranks.track(row["rank"], *ends, name, estimated=guess),
             }
         )
     return {"rows": rows, "scores": scores, "ranks": ranks}

@@ -20,6 +20,8 @@ from sclcs.report.html.parts import RunParts
 
 __all__ = ["Judgement", "Remark", "judge"]
 
+SMALL_REGRET = 0.02  # of best minus median: what a bar of ESTIMATION 6 allows
+
 Kind = Literal["good", "caution", "bad", "plain"]
 
 #: Badge of each verdict on operators that were all looked at.
@@ -91,6 +93,7 @@ def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
         _truth(run, task, best) if confirmed is not None and not chosen else None,
         _certificate(run, task),
         *_design(run, task),
+        *_estimated(run, task, basis),
     ]
     said = {verdict.text, *([effect.text] if effect else [])}
     rest = [_remark(text) for text in basis.answer if text not in {*said, effect_sentence(basis)}]
@@ -114,6 +117,8 @@ def _badge(
         kind, words = "caution", "Effect not sure"
     elif verdict.kind == "one" and chosen:
         kind, words = "caution", "Best of those checked"
+    elif run.budgeted:
+        pass  # the best are exact, or the sentences say so
     elif verdict.kind in {"one", "several"} and run.confirmed(task) is None and run.core:
         kind, words = "caution", "Not confirmed"
     return Remark(kind, words)
@@ -192,7 +197,7 @@ def _panel_effect(panel: Mapping[str, Any], what: str) -> Remark:
 
 def _confirmed(run: RunParts, task: str, best: pd.Series) -> Remark | None:
     ranking = run.ranking(task)
-    if ranking is None or run.core is None:
+    if ranking is None or run.core is None or run.budgeted:
         return None
     if run.confirmed(task) is None and run.truth(task) is None:
         return Remark(
@@ -275,6 +280,37 @@ def _design(run: RunParts, task: str) -> list[Remark]:
         facts = KINDS[kind]
         found.append(Remark("caution", f"{facts.meaning} ({where}{detail}); {facts.advice}."))
     return found
+
+
+def _estimated(run: RunParts, task: str, basis: Ranking) -> list[Remark]:
+    """Say what is estimated, what stopping now may cost, and why the run stopped."""
+    facts = run.answer.get("tasks", {}).get(task)
+    if not facts:
+        return []
+    if run.answer["way"] == "exact":
+        return [Remark("good", f"Nothing is estimated: {run.answer['why']}.")]
+    if not facts["effect"]:
+        return [Remark("bad", run.answer["sentence"])]
+    lines = basis.groups
+    guessed = int(((lines["source"] == "estimated") & lines["score"].notna()).sum())
+    known = int(((lines["source"] == "exact") & lines["score"].notna()).sum())
+    said = [
+        Remark(
+            "plain",
+            f"{count(known)} scores are exact, {count(guessed)} are estimated from operators like "
+            f"them. {run.answer['sentence']}",
+        )
+    ]
+    if facts["regret"] is not None:
+        small = facts["regret_share"] < SMALL_REGRET
+        said.append(
+            Remark(
+                "good" if small else "caution",
+                "Taking the best exact operator is expected to lose "
+                f"{percent(facts['regret_share'], 1)} of best minus median against all.",
+            )
+        )
+    return said
 
 
 def _certificate(run: RunParts, task: str) -> Remark | None:

@@ -39,8 +39,11 @@ class Scale:
     label: str
     chance: float | None = None
 
-    def track(self, middle: float, low: float, high: float, name: str = "") -> Markup:
-        """Draw one line: the interval as a bar, the value as a dot."""
+    def track(
+        self, middle: float, low: float, high: float, name: str = "", *, estimated: bool = False
+    ) -> Markup:
+        """Draw one line: the interval as a bar, the value as a dot, hollow if it is estimated."""
+        kind = f"{self.kind} guess" if estimated else self.kind
         drawing = Drawing(HEIGHT)
         half = HEIGHT / 2
         for place, _ in self.axis.ticks():
@@ -50,13 +53,13 @@ class Scale:
             drawing.line(place, 0, place, HEIGHT, "chance")
         if np.isfinite(low) and np.isfinite(high):
             ends = self.axis.place(low), self.axis.place(high)
-            drawing.line(ends[0], half, ends[1], half, f"span {self.kind}")
+            drawing.line(ends[0], half, ends[1], half, f"span {kind}")
         if np.isfinite(middle):
             drawing.dot(
                 self.axis.place(middle),
                 half,
                 4.5,
-                f"dot {self.kind}",
+                f"dot {kind}",
                 self._tip(name, middle, low, high),
             )
         return drawing.markup()

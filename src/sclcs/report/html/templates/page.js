@@ -61,6 +61,16 @@
     });
   }
 
+  for (const picker of document.querySelectorAll("select[data-map]")) {
+    const map = document.getElementById(picker.dataset.map);
+    picker.addEventListener("change", () => {
+      map.classList.toggle("chosen", picker.value !== "");
+      for (const dot of map.querySelectorAll(".dot")) {
+        dot.classList.toggle("picked", dot.classList.contains(picker.value));
+      }
+    });
+  }
+
   const links = new Map(Array.from(document.querySelectorAll("nav a"), (link) => [link.hash.slice(1), link]));
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {

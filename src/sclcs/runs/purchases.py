@@ -1,0 +1,251 @@
+"""The heart of a budgeted run: estimate, compute what promises most per second, look again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs.benchmark import (
+    Criterion,
+    Inquiry,
+    Question,
+    equivalence_groups,
+    evaluate,
+    make_kernel,
+)
+from sclcs.benchmark.inference import effect_test
+from sclcs.benchmark.prediction import FoldRules
+from sclcs.estimation import (
+    Estimate,
+    Geometry,
+    Outlook,
+    complete_geometry,
+    krige,
+    look_ahead,
+    measure_geometry,
+    next_purchase,
+    shipped_geometry,
+)
+from sclcs.runs.allotment import Costs
+from sclcs.runs.matrices import compute_matrices
+from sclcs.runs.order import RunOrder
+from sclcs.spi.catalogue import catalogue
+
+__all__ = ["NO_EFFECT", "KnownScores", "Purchases", "cohort_geometry", "estimate_task", "twins"]
+
+Floats = NDArray[np.float64]
+NO_EFFECT = 0.05  # family-wise p of the panel from which on nothing is estimated
+#: The answer is good enough if stopping is expected to lose less, as a share of best - median.
+SMALL_REGRET = 0.005
+FEWEST_SUBJECTS = 3  # of a core-set that shows any geometry
+
+
+@dataclass
+class KnownScores:
+    """What is known about one task so far.
+
+    Parameters
+    ----------
+    task : str
+    criterion : Criterion
+    question : Question
+    chance : float
+        The score of an operator without information.
+    p : float, optional
+        Family-wise, of the panel; None if it cannot be tested.
+    scores : dict of str to float
+        Of the operators that were computed on everybody.
+    """
+
+    task: str
+    criterion: Criterion
+    question: Question
+    chance: float
+    p: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def sees_something(self) -> bool:
+        """Whether the panel shows an effect, or nobody can tell."""
+        return self.p is None or self.p < NO_EFFECT
+
+    @property
+    def scale(self) -> float:
+        """Best minus median of the scores that are known."""
+        known = np.array([value for value in self.scores.values() if np.isfinite(value)])
+        if not len(known):
+            return 1.0
+        return max(float(known.max() - np.median(known)), np.finfo(np.float64).eps)
+
+
+def cohort_geometry(order: RunOrder) -> Geometry:
+    """Return the geometry of all operators of a run: measured on its core-set, or shipped."""
+    bought, folder = order.allotment, order.folder
+    measured = None
+    if bought.core_samples:
+        store = folder.core_matrices
+        subjects = store.samples["subject"].astype(str).to_numpy()
+        codes = np.unique(subjects, return_inverse=True)[1].astype(np.int64)
+        kernels = {
+            name: make_kernel(store.matrices(name)) for name in (*bought.panel, *bought.core)
+        }
+        usable = [name for name, kernel in kernels.items() if kernel.usable.all()]
+        if len(np.unique(codes)) >= FEWEST_SUBJECTS:
+            measured = measure_geometry(usable, [kernels[n].similarity for n in usable], codes)
+    return complete_geometry(order.operators, measured, shipped_geometry())
+
+
+def twins(operators: Sequence[str]) -> dict[str, str]:
+    """Return for every operator a name that it shares with those that rank alike."""
+    groups = equivalence_groups(operators)
+    return {name: group or name for group, name in zip(groups, operators, strict=True)}
+
+
+def estimate_task(view: KnownScores, geometry: Geometry, names: Mapping[str, str]) -> Estimate:
+    """Estimate the scores that are missing.
+
+    Parameters
+    ----------
+    view : KnownScores
+    geometry : Geometry
+        Of one operator per entry.
+    names : mapping
+        See :func:`twins`: a twin that is known speaks for its entry.
+
+    Returns
+    -------
+    Estimate
+    """
+    operators = list(geometry.operators)
+    families = catalogue()["family"].reindex(operators).fillna("own").tolist()
+    known = {names[n]: score for n, score in view.scores.items() if np.isfinite(score)}
+    scores = np.array([known.get(names[name], np.nan) for name in operators])
+    scaled = geometry.share_scale if view.criterion.name == "share" else None
+    return krige(operators, geometry.similarity, scores, families, chance=view.chance, scale=scaled)
+
+
+class Purchases:
+    """Computes operators on everybody, the most promising per second first, within a budget.
+
+    Parameters
+    ----------
+    order : RunOrder
+    """
+
+    def __init__(self, order: RunOrder) -> None:
+        self.order = order
+        self.costs: Costs = order.costs
+        self.names = twins(order.operators)
+        self.whole_geometry = cohort_geometry(order)
+        self.geometry = self.whole_geometry.take(self._entries())
+        self.left = order.allotment.left_seconds
+        self.steps: list[dict[str, Any]] = []
+        samples = order.cohort.samples
+        self.views = {task: self._view(task, samples) for task in order.config.tasks}
+        self._score(order.allotment.panel, test=True)
+
+    def _entries(self) -> list[str]:
+        """Return one operator of those that rank alike: of the panel, or else the cheapest."""
+        panel, table = set(self.order.allotment.panel), self.costs.table
+        order = sorted(self.names, key=lambda name: (name not in panel, table[name].alone, name))
+        chosen: dict[str, str] = {}
+        for name in order:
+            chosen.setdefault(self.names[name], name)
+        wanted = set(chosen.values())
+        return [name for name in self.order.operators if name in wanted]
+
+    def _view(self, task: str, samples: Any) -> KnownScores:  # noqa: ANN401 - a DataFrame
+        criterion = self.order.criterion(task)
+        config = self.order.config
+        question = replace(
+            self.order.question(samples, task),
+            folds=FoldRules(config.folds, config.repeats, config.leave_out),
+            seed=config.seed,
+        )
+        chance = criterion.chance_for(question.target)
+        return KnownScores(task, criterion, question, 0.0 if chance is None else chance)
+
+    def _score(self, operators: Sequence[str], *, test: bool = False) -> None:
+        """Add the scores of operators that are computed; test whether they see anything."""
+        order, permutations = self.order, self.order.config.permutations
+        inquiries = []
+        for view in self.views.values():
+            tested = test and permutations and view.question.permutable
+            inquiries.append(
+                Inquiry(
+                    view.question,
+                    (view.criterion,),
+                    None,
+                    view.question.permutations(permutations, order.config.seed) if tested else None,
+                )
+            )
+        found = evaluate(
+            order.folder.whole_matrices, list(operators), inquiries, n_jobs=order.processes
+        )
+        for view, inquiry, answer in zip(self.views.values(), inquiries, found, strict=True):
+            name = view.criterion.name
+            view.scores |= dict(zip(answer.operators, answer.point[name].tolist(), strict=True))
+            if inquiry.permutations is not None:
+                p = effect_test(answer.statistics[name]).p
+                view.p = float(np.nanmin(p)) if np.isfinite(p).any() else None
+
+    @property
+    def open_tasks(self) -> list[KnownScores]:
+        """The tasks of which something can be estimated."""
+        return [view for view in self.views.values() if view.sees_something]
+
+    def outlooks(self) -> dict[str, tuple[Estimate, Outlook]]:
+        """Return what is estimated and what it promises, for every task that has an effect."""
+        estimates = {
+            view.task: estimate_task(view, self.geometry, self.names) for view in self.open_tasks
+        }
+        return {task: (estimate, look_ahead(estimate)) for task, estimate in estimates.items()}
+
+    def spend(self) -> str:
+        """Compute operators until nothing promises enough or nothing fits; say why it stopped."""
+        while True:
+            looks = self.outlooks()
+            if not looks:
+                return "no effect"
+            regret = self._regret(looks)
+            if regret < SMALL_REGRET:
+                return "settled"
+            bundles = self.bundles()
+            if not bundles:
+                return "complete"
+            chosen = next_purchase(
+                [look for _, look in looks.values()],
+                [view.scale for view in self.open_tasks],
+                [bundle for bundle, _ in bundles],
+                [seconds for _, seconds in bundles],
+                self.left,
+            )
+            if chosen is None:
+                return "budget spent"
+            self._buy(*bundles[chosen], regret)
+
+    def _regret(self, looks: Mapping[str, tuple[Estimate, Outlook]]) -> float:
+        """Return the largest expected regret of all tasks, as a share of best minus median."""
+        return max(look.regret / self.views[task].scale for task, (_, look) in looks.items())
+
+    def bundles(self) -> list[tuple[list[int], float]]:
+        """Return what could be computed next with its seconds: operators, and whole families."""
+        operators = self.geometry.operators
+        computed = {self.names[name] for view in self.views.values() for name in view.scores}
+        open_places = [k for k, name in enumerate(operators) if self.names[name] not in computed]
+        families: dict[str, list[int]] = {}
+        for k in open_places:
+            families.setdefault(self.costs.table[operators[k]].family, []).append(k)
+        bundles = [[k] for k in open_places] + [m for m in families.values() if len(m) > 1]
+        return [(b, self.costs.on_everybody(operators[k] for k in b)) for b in bundles]
+
+    def _buy(self, places: Sequence[int], seconds: float, regret: float) -> None:
+        names = [self.geometry.operators[k] for k in places]
+        compute_matrices(self.order, self.order.folder.whole_store, names)
+        self._score(names)
+        self.left -= seconds
+        self.steps.append({"operators": names, "seconds": seconds, "regret_before": regret})

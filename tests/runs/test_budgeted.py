@@ -1,0 +1,258 @@
+"""The budgeted run: what it computes, what it estimates, that it ends the same whatever happens."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from run_cohorts import results
+
+import sclcs
+from sclcs import simulate_cohort
+from sclcs.benchmark import rank
+from sclcs.cohort.cohort import Cohort
+from sclcs.core.errors import InputError
+from sclcs.run_folder import RunFolder, collect_config
+from sclcs.runs import RunResult, StoppedInStageError, carry_out
+from sclcs.runs.combined import NOT_ESTIMATED
+from sclcs.runs.purchases import Purchases
+
+CHEAP = [
+    "cov_EmpiricalCovariance", "cov_LedoitWolf", "prec_OAS", "kendalltau", "spearmanr", "pec",
+    "pec_orth", "pdist_cityblock", "pdist_cosine", "pdist_chebyshev", "xcorr_max_sig-True",
+    "bary_euclidean_mean", "mi_gaussian", "je_gaussian",
+]  # fmt: skip
+DEAR = ["mi_kraskov_NN-4", "dcorr", "hsic", "dtw", "lcss_constraint-itakura", "je_kozachenko"]
+SETTINGS = {
+    "spis": [*CHEAP, *DEAR],
+    "tasks": ["diagnosis"],
+    "budget": "35%",
+    "exact_below": 0.0,
+    "bootstrap": 20,
+    "permutations": 100,
+    "criteria": ["none"],
+}
+STAGES = [
+    "check", "plan", "compute-panel", "select", "compute-core", "estimate", "account", "report",
+]  # fmt: skip
+
+
+def groups(effect=0.6, seed=1):
+    """Forty-eight samples of twenty-four subjects: 6 regions, 60 time points."""
+    return simulate_cohort(24, 2, 6, length=60, stride=60, group=effect, seed=seed)
+
+
+def everything(path):
+    """Return all that a run found, its answer and map too."""
+    folder = RunFolder(path)
+    found = results(path)
+    for file in (folder.answer_file, folder.geometry_file, folder.plan_file):
+        if file.exists():
+            found[file.name] = file.read_bytes()
+    return found
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    return groups().save(tmp_path_factory.mktemp("budget") / "c.zarr")
+
+
+def start(cohort, out, until=None, **changes):
+    config = collect_config(None, {"cohort": str(cohort), "out": str(out), **SETTINGS, **changes})
+    return carry_out(config, until=until)[1]
+
+
+@pytest.fixture(scope="module")
+def finished(cohort, tmp_path_factory):
+    out = tmp_path_factory.mktemp("finished") / "RUN"
+    assert start(cohort, out) == STAGES
+    return out
+
+
+def test_exact_scores_are_those_of_a_ranking_and_the_others_are_marked(finished, cohort):
+    folder = RunFolder.open(finished)
+    table, answer = folder.ranking().table, folder.answer()
+    assert set(table["spi"]) == {*CHEAP, *DEAR}
+    exact = table[table["source"] == "exact"].set_index("spi")
+    guessed = table[table["source"] == "estimated"]
+    assert len(guessed) > 0
+    assert set(guessed["spi"]) <= set(DEAR)
+    computed = list(folder.whole_matrices.complete_operators)
+    alone = rank(Cohort.open(cohort), "diagnosis", computed, bootstrap=20, permutations=100)
+    expected = alone.table.set_index("spi")
+    pd.testing.assert_series_equal(
+        exact["score"].sort_index(), expected["score"].reindex(exact.index).sort_index()
+    )
+    assert (guessed["low"] < guessed["score"]).all()
+    assert (guessed["score"] < guessed["high"]).all()
+    assert guessed["reason"].str.contains("estimated from operators like it").all()
+    assert (table["rank"].dropna().sort_values().diff().dropna() >= 0).all()
+    assert table["rank"].iloc[0] == 1
+    assert answer["operators"]["exact"] == len(computed)
+    assert answer["operators"]["asked"] == len(table)
+
+
+def test_the_answer_says_how_sure_it_is_and_keeps_to_the_budget(finished):
+    answer = RunFolder.open(finished).answer()
+    cost, facts = answer["cost"], answer["tasks"]["diagnosis"]
+    assert cost["spent"] <= cost["budget"]
+    assert cost["spent"] == pytest.approx(cost["panel"] + cost["core"] + cost["confirmed"])
+    assert cost["share"] == pytest.approx(cost["spent"] / cost["everything"])
+    assert cost["share"] <= 0.35
+    assert facts["effect_p"] < 0.05
+    assert facts["chosen"] in facts["best_set"]
+    assert facts["regret_share"] >= 0
+    assert sum(facts["probability_best"].values()) <= 1.0001
+    assert answer["stopped"] in {"settled", "budget spent", "complete"}
+    assert answer["sentence"].startswith("Stopped because")
+
+
+def test_the_folder_and_the_result_can_be_read(finished):
+    folder = RunFolder.open(finished)
+    result = RunResult.open(folder)
+    assert result.answer == folder.answer()
+    assert result.best(2)["diagnosis"][0]["source"] == "exact"
+    assert len(folder.core_set()) == folder.answer()["operators"]["core_samples"]
+    places = pd.read_csv(folder.geometry_file, index_col="spi")
+    assert set(places.index) == {*CHEAP, *DEAR}
+    assert places[["x", "y"]].notna().all().all()
+    costs = folder.confirmation()["costs"]
+    assert costs["two_stage"] == pytest.approx(costs["panel"] + costs["core"] + costs["top"])
+    keys = yaml.safe_load(folder.config_file.read_text())
+    assert (keys["budget"], keys["ratio"], keys["method"]) == ("35%", None, None)
+    json.dumps(result.to_dict())
+
+
+def test_everything_is_computed_if_that_is_cheap_and_the_run_says_so(cohort, tmp_path):
+    out = tmp_path / "RUN"
+    done = start(cohort, out, budget=None, exact_below=120.0)
+    assert done == ["check", "plan", "compute-all", "estimate", "account", "report"]
+    folder = RunFolder.open(out)
+    assert folder.answer()["way"] == "exact"
+    assert "too little to save any" in folder.answer()["why"]
+    assert set(folder.ranking().table["source"]) == {"exact"}
+    alone = rank(Cohort.open(cohort), "diagnosis", [*CHEAP, *DEAR], bootstrap=20, permutations=100)
+    pd.testing.assert_frame_equal(folder.ranking().table, alone.table)
+    assert RunResult.open(folder).core_set is None
+    assert "Nothing is estimated" in folder.report_file.read_text()
+
+
+@pytest.mark.parametrize("stage", STAGES[:-1])
+def test_stopped_after_any_stage_it_goes_on_and_ends_the_same(cohort, finished, tmp_path, stage):
+    out = tmp_path / "RUN"
+    start(cohort, out, until=stage)
+    assert start(cohort, out)[0] == STAGES[STAGES.index(stage) + 1]
+    assert everything(out) == everything(finished)
+
+
+def test_stopped_between_purchases_it_buys_the_same(cohort, tmp_path, monkeypatch):
+    rich = {"budget": "60%"}
+    monkeypatch.setattr("sclcs.runs.purchases.SMALL_REGRET", 0.0)  # never settled
+    start(cohort, tmp_path / "WHOLE", **rich)
+    steps = RunFolder(tmp_path / "WHOLE").answer()["steps"]
+    assert len(steps) >= 2
+    buy, out = Purchases._buy, tmp_path / "RUN"
+
+    def stop_at_the_second(self, *arguments):
+        if len(self.steps) == 1:
+            raise KeyboardInterrupt
+        buy(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Purchases, "_buy", stop_at_the_second)
+        with pytest.raises(StoppedInStageError):
+            start(cohort, out, **rich)
+    assert start(cohort, out, **rich) == STAGES[5:]
+    assert everything(out) == everything(tmp_path / "WHOLE")
+
+
+def test_the_executor_does_not_matter(cohort, finished, tmp_path):
+    start(cohort, tmp_path / "RUN", on="local:2")
+    assert everything(tmp_path / "RUN") == everything(finished)
+
+
+def test_a_lost_or_edited_answer_is_made_again(cohort, finished, tmp_path):
+    out = shutil.copytree(finished, tmp_path / "RUN")
+    (out / "answer.json").unlink()
+    assert start(cohort, out) == ["estimate"]
+    (out / "ranking.csv").write_text("spi\n")
+    assert start(cohort, out) == ["estimate"]
+    assert everything(out) == everything(finished)
+
+
+def test_where_nothing_is_seen_nothing_is_estimated(tmp_path):
+    quiet = groups(effect=0.0, seed=6)
+    result = sclcs.run(quiet, out=tmp_path / "RUN", **SETTINGS)
+    facts = result.answer["tasks"]["diagnosis"]
+    assert facts["effect_p"] >= 0.05
+    assert result.answer["stopped"] == "no effect"
+    assert result.answer["steps"] == []
+    assert facts["best_set"] == []
+    table = result.rankings["diagnosis"].table
+    left = table[table["source"] == "estimated"]
+    assert len(left) > 0
+    assert left["score"].isna().all()
+    assert left["rank"].isna().all()
+    assert (left["status"] == NOT_ESTIMATED).all()
+
+
+def test_tasks_share_the_panel_the_core_set_and_the_budget(cohort, tmp_path):
+    out = tmp_path / "RUN"
+    start(cohort, out, tasks=["diagnosis", "subject"])
+    folder = RunFolder.open(out)
+    answer = folder.answer()
+    assert set(answer["tasks"]) == {"diagnosis", "subject"}
+    assert answer["cost"]["spent"] <= answer["cost"]["budget"]
+    for task in folder.tasks:
+        assert set(folder.ranking(task).table["spi"]) == {*CHEAP, *DEAR}
+    sources = [
+        folder.ranking(t).table.set_index("spi")["source"].sort_index() for t in folder.tasks
+    ]
+    pd.testing.assert_series_equal(*sources)
+
+
+@pytest.mark.parametrize("text", ["0", "-5m", "soon", "0.01%", "0s"])
+def test_a_bad_budget_is_told_the_smallest_that_works(cohort, tmp_path, text):
+    with pytest.raises(
+        InputError, match=r"; the smallest that works here is [0-9.]+% of the"
+    ) as no:
+        start(cohort, tmp_path / "RUN", budget=text)
+    assert not (tmp_path / "RUN").exists()
+    share = str(no.value).split("works here is ")[1].split(" ")[0]
+    start(cohort, tmp_path / "RUN", budget=share, until="plan")
+
+
+def test_a_budget_does_not_go_with_two_stages(cohort, tmp_path):
+    with pytest.raises(InputError, match="one of budget and ratio"):
+        start(cohort, tmp_path / "RUN", ratio=0.1)
+    config = collect_config(None, {"ratio": 0.2})
+    assert (config.method, config.ratio, config.budgeted) == ("guided", 0.2, False)
+    config = collect_config(None, {"method": "random"})
+    assert (config.method, config.ratio, config.budget) == ("random", 0.1, None)
+    assert collect_config(None, {}).budget == "5%"
+
+
+def test_a_time_is_measured_once_and_kept(cohort, tmp_path):
+    out = tmp_path / "RUN"
+    start(cohort, out, budget="10h", until="plan")
+    first = (out / "speed.json").read_bytes()
+    assert json.loads(first)["speed"] > 0
+    (out / "speed.json").write_text('{"speed": 1000000.0}')
+    start(cohort, out, budget="10h", until="plan")
+    assert json.loads((out / "plan.json").read_text())["budget"]["way"] == "estimated"
+
+
+def test_the_truth_stands_beside_the_estimate_if_asked_for(cohort, finished, tmp_path):
+    out = shutil.copytree(finished, tmp_path / "RUN")
+    done = start(cohort, out, full_benchmark=True)
+    assert done == ["full-benchmark", "account", "report"]
+    found = RunFolder.open(out).confirmation()["tasks"]["diagnosis"]
+    truth = RunFolder.open(out).truth("diagnosis").scores
+    assert found["true_best"] == truth.idxmax()
+    chosen = truth[found["chosen"]]
+    assert found["regret_share"] == pytest.approx(
+        (truth.max() - chosen) / (truth.max() - truth.median())
+    )
+    assert np.isfinite(found["truth"]["kendall"])
