@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.compute import compute_store
-from sclcs.compute.export import export_matrices
-from sclcs.compute.export_names import bids_labels, measure_label, sample_names
+from sclcs.compute import compute_store, export_matrices
+from sclcs.compute.exports.names import bids_labels, measure_label, sample_names
 from sclcs.core.errors import InputError, OutputExistsError, UnknownNameError
 from sclcs.spi import catalogue
 

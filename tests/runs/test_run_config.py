@@ -37,7 +37,7 @@ def test_an_unknown_key_that_is_like_none_lists_them_all(tmp_path):
         ("ratio: much\n", "ratio to be a number .*got 'much'"),
         ("top_k: 0\n", "top_k"),
         ("bootstrap: -1\n", "bootstrap"),
-        ("export: [relmat, mat]\n", "Expected export to be .*relmat, npz, got 'mat'"),
+        ("export: [relmat, matlab]\n", "Expected export to be .*relmat, npz, .*got 'matlab'"),
         ("on_bad: ignore\n", "on_bad to be one of error, skip, got 'ignore'"),
         ("tasks: []\n", "tasks"),
         ("seed: 1.5\n", "seed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,13 @@ __all__ = ["app"]
 app = typer.Typer(
     help="Look at the matrices that `sclcs compute` made, or export them.", no_args_is_help=True
 )
+
+
+class PerChoice(StrEnum):
+    """What one exported matrix stands for."""
+
+    window = "window"
+    subject = "subject"
 
 
 @app.command()
@@ -58,13 +66,23 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="relmat: a BIDS-like table per sample; npz: numpy.",
+            help="relmat (BIDS-like tables), npz, mat, csv, nbs, brainnet, conn or graphvar.",
             metavar="NAME",
         ),
     ] = "relmat",
     spis: Annotated[
         list[str] | None, typer.Option(help="Only these operators; all complete ones if not given.")
     ] = None,
+    per: Annotated[
+        PerChoice, typer.Option(help="One matrix per window, or their mean per subject.")
+    ] = PerChoice.window,
+    coordinates: Annotated[
+        Path | None, typer.Option(help="Table region, x, y, z in mm (brainnet, nbs, conn).")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Label for the design matrix of nbs.")] = None,
+    ro_crate: Annotated[
+        bool, typer.Option("--ro-crate", help="Also write ro-crate-metadata.json.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Write matrices for other tools.
@@ -73,7 +91,16 @@ def export(
     """
     from sclcs.compute import export_matrices
 
-    done = export_matrices(store, out, format_, spis=spis)
+    done = export_matrices(
+        store,
+        out,
+        format_,
+        spis=spis,
+        per=per.value,
+        coordinates=coordinates,
+        group=group,
+        crate=ro_crate,
+    )
     if json:
         print_json(
             {
@@ -82,6 +109,7 @@ def export(
                 "operators": done.operators,
                 "samples": done.samples,
                 "files": done.files,
+                "notes": done.notes,
             }
         )
         return
@@ -89,3 +117,5 @@ def export(
         f"{done.files} files with {len(done.operators)} operators of {done.samples} samples: "
         f"{done.folder}"
     )
+    for note in done.notes:
+        typer.echo(f"Note: {note}", err=True)

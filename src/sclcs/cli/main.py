@@ -8,6 +8,7 @@ import typer
 
 import sclcs
 from sclcs.cli import (
+    cite,
     cohort,
     compare,
     compute,
@@ -50,6 +51,7 @@ app.add_typer(encoder.app, name="encoder")
 app.command("select")(select.select)
 app.command("run")(run.run)
 app.command("report")(report.report)
+app.command("cite")(cite.cite)
 app.command("verify")(verify.verify)
 app.command("demo")(demo.demo)
 app.command("experiment")(experiment.experiment)

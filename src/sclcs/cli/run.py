@@ -100,7 +100,7 @@ def run(
     ] = None,
     export: Annotated[
         list[str] | None,
-        typer.Option(help="Also write the winners' matrices as relmat or npz; may be repeated."),
+        typer.Option(help="Also write the winners' matrices (relmat, npz, nbs, ...); repeatable."),
     ] = None,
     on_bad: Annotated[
         str | None, typer.Option(help="Samples with constant regions: error or skip. [error]")

@@ -11,7 +11,7 @@ from sclcs.compute.executors import (
     find_executor,
 )
 from sclcs.compute.executors.slurm import SlurmConfig
-from sclcs.compute.export import Export, export_matrices
+from sclcs.compute.exports import Export, export_matrices
 from sclcs.compute.fill import FillReport, compute_store, fill_store, hand_over, is_done
 from sclcs.compute.pilot import CohortShape
 from sclcs.compute.store_lock import Share

@@ -26,7 +26,7 @@ __all__ = [
     "read_config",
 ]
 
-ExportFormat = Literal["relmat", "npz"]
+ExportFormat = Literal["relmat", "npz", "mat", "csv", "nbs", "brainnet", "conn", "graphvar"]
 #: Keys of the first version; ``on`` says the same.
 OLDER = ("jobs", "scheduler")
 #: What the ranking of every task is asked with, ...
@@ -134,7 +134,9 @@ class RunConfig(Settings):
         "also compute every operator on everybody, to see how right the core-set was", False
     )
     export: Annotated[list[ExportFormat], BeforeValidator(as_list)] = setting(
-        "write the winners' matrices as relmat (BIDS-like tables) or npz", []
+        "write the winners' matrices: relmat (BIDS-like tables), npz, mat, csv, nbs, brainnet, "
+        "conn, graphvar",
+        [],
     )
     on_bad: Literal["error", "skip"] = setting(
         "samples with constant regions: stop, or leave them out", "error"

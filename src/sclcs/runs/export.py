@@ -12,7 +12,7 @@ from sclcs.runs.stages import Stage
 __all__ = ["export_stage"]
 
 #: Raised when the same matrices would be written differently.
-EXPORT_VERSION = 1
+EXPORT_VERSION = 2
 
 
 def export_stage(order: RunOrder) -> Stage:

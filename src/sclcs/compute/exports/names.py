@@ -89,13 +89,15 @@ def measure_label(operator: str) -> str:
     return ours[operator] if operator in ours else f"own{bids_labels(own_operators())[operator]}"
 
 
-def sample_names(samples: pd.DataFrame) -> list[SampleName]:
+def sample_names(samples: pd.DataFrame, *, mean: bool = False) -> list[SampleName]:
     """Name the files of samples by subject, session, task, run and window, as far as known.
 
     Parameters
     ----------
     samples : DataFrame
         One row of facts per sample.
+    mean : bool
+        Whether a row is the mean of a subject's samples: its name says so (``desc-mean``).
 
     Returns
     -------
@@ -116,7 +118,7 @@ def sample_names(samples: pd.DataFrame) -> list[SampleName]:
         for row in samples.to_dict(orient="records")
     ]
     return [
-        _name(entities, identifier, alone)
+        _name([*entities, ("desc", "mean")] if mean else entities, identifier, alone)
         for entities, identifier, alone in zip(
             names, samples.index, _unique([_joined(name) for name in names]), strict=True
         )
@@ -136,11 +138,15 @@ def _joined(entities: Sequence[tuple[str, str]]) -> str:
     return "_".join(f"{key}-{label}" for key, label in entities)
 
 
+def _undescribed(entities: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(key, label) for key, label in entities if key != "desc"]
+
+
 def _name(entities: list[tuple[str, str]], identifier: object, alone: bool) -> SampleName:
     stem = (
         _joined(entities)
         if alone
-        else f"{_joined(entities)}_desc-x{text_digest(str(identifier), _HASH_DIGITS)}"
+        else f"{_joined(_undescribed(entities))}_desc-x{text_digest(str(identifier), _HASH_DIGITS)}"
     )
     folders = [f"{key}-{label}" for key, label in entities if key in {"sub", "ses"}]
     return SampleName("/".join([*folders, "func"]), stem)
