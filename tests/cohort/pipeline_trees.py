@@ -39,14 +39,14 @@ def write_ptseries(path, values, regions=REGIONS, tr=0.72):
     return path
 
 
-def write_xcp_d(root, subjects=("01", "02", "03", "04"), *, missing=(), low_coverage=()):
+def write_xcp_d(root, subjects=("01", "02", "03", "04"), *, length=30, missing=(), low_coverage=()):
     """XCP-D: tables, CIFTI beside them, coverage tables; n/a where nothing is covered."""
     folder = root / "derivatives" / "xcp_d"
     for number, subject in enumerate(subjects):
         func = folder / f"sub-{subject}" / "func"
         func.mkdir(parents=True)
         stem = f"sub-{subject}_task-rest_space-fsLR_seg-4S156Parcels"
-        values = series(number)
+        values = series(number, length)
         if subject in missing:
             values[:, 3] = np.nan
         table = pd.DataFrame(values, columns=REGIONS)
@@ -70,7 +70,7 @@ def write_participants(root, subjects):
     (root / "participants.tsv").write_text(text)
 
 
-def write_cpac(root, subjects=("0050952", "0050953")):
+def write_cpac(root, subjects=("0050952", "0050953"), length=30):
     """C-PAC 1.8: one .1D per atlas and set of regressors, a comment with the labels above."""
     folder = root / "output" / "pipeline_cpac-default-pipeline"
     for number, subject in enumerate(subjects):
@@ -82,20 +82,24 @@ def write_cpac(root, subjects=("0050952", "0050953")):
             shift = 0 if reg == "36Parameter" else 100
             header = "\t".join(f"#{k}" for k in range(1, 6))
             np.savetxt(
-                func / name, series(number + shift), delimiter="\t", header=header, comments=""
+                func / name,
+                series(number + shift, length),
+                delimiter="\t",
+                header=header,
+                comments="",
             )
     write_participants(folder, subjects)
     return folder
 
 
-def write_halfpipe(root, subjects=("01", "02"), ending="tsv"):
+def write_halfpipe(root, subjects=("01", "02"), ending="tsv", length=30):
     """HALFpipe: a folder per task, tables without a header, rate and coverage in the JSON."""
     folder = root / "derivatives" / "halfpipe"
     for number, subject in enumerate(subjects):
         func = folder / f"sub-{subject}" / "func" / "task-rest"
         func.mkdir(parents=True)
         stem = f"sub-{subject}_task-rest_feature-corrMatrix1_atlas-schaefer2018"
-        np.savetxt(func / f"{stem}_timeseries.{ending}", series(number), delimiter="\t")
+        np.savetxt(func / f"{stem}_timeseries.{ending}", series(number, length), delimiter="\t")
         facts = {"SamplingFrequency": 0.5, "Coverage": [1.0, 0.9, 0.8, 0.2 * (number + 1), 1.0]}
         (func / f"{stem}_timeseries.json").write_text(json.dumps(facts))
     write_participants(root, subjects)
@@ -105,7 +109,7 @@ def write_halfpipe(root, subjects=("01", "02"), ending="tsv"):
 CONN_NAMES = ("Grey Matter", "White Matter", "CSF", "atlas.PCC", "atlas.MPFC", "networks.DMN.LP")
 
 
-def write_conn(root, subjects=3, version="v5", conditions=(0, 1)):
+def write_conn(root, subjects=3, version="v5", conditions=(0, 1), length=40):
     """CONN: cell arrays data and names; weights of the condition (here a rest block)."""
     folder = root / "conn_study" / "results" / "preprocessing"
     folder.mkdir(parents=True)
@@ -116,13 +120,13 @@ def write_conn(root, subjects=3, version="v5", conditions=(0, 1)):
         names = np.empty((1, len(CONN_NAMES)), dtype=object)
         for k, name in enumerate(CONN_NAMES):
             # White matter comes with its principal components.
-            data[0, k] = rng.normal(size=(40, 16 if name == "White Matter" else 1))
+            data[0, k] = rng.normal(size=(length, 16 if name == "White Matter" else 1))
             names[0, k] = name
         for condition in conditions:
             content = {"data": data, "names": names}
             if condition:
                 weights = np.empty((1, 1), dtype=object)
-                weights[0, 0] = np.repeat([1.0, 0.0], [35, 5])[:, None]
+                weights[0, 0] = np.repeat([1.0, 0.0], [length - 5, 5])[:, None]
                 content["conditionweights"] = weights
             write(folder / f"ROI_Subject{number:03d}_Condition{condition:03d}.mat", content)
     (folder / "_list_conditions.txt").write_text(
@@ -155,24 +159,36 @@ def _v73_value(file, name, value):
     return made
 
 
-def write_ukb(root, people=("1000012_2", "1000012_3", "1000027_2"), atlas="Tian_Subcortex_S1_3T"):
+def write_ukb(
+    root,
+    people=("1000012_2", "1000012_3", "1000027_2"),
+    atlas="Tian_Subcortex_S1_3T",
+    length=30,
+):
     """UK Biobank: region x time with the region's name first, compressed."""
     for number, person in enumerate(people):
         folder = root / person / "fMRI"
         folder.mkdir(parents=True, exist_ok=True)
-        table = pd.DataFrame(series(number).T, columns=[f"timepoint_{k}" for k in range(30)])
+        table = pd.DataFrame(
+            series(number, length).T, columns=[f"timepoint_{k}" for k in range(length)]
+        )
         table.insert(0, "label_name", REGIONS)
         table.to_csv(folder / f"fMRI.{atlas}.csv.gz", index=False)
     return root
 
 
-def write_hcp(root, subjects=("100307", "100408"), runs=("rfMRI_REST1_LR", "rfMRI_REST2_LR")):
+def write_hcp(
+    root,
+    subjects=("100307", "100408"),
+    runs=("rfMRI_REST1_LR", "rfMRI_REST2_LR"),
+    length=30,
+):
     """HCP: a folder per subject and run."""
     for number, subject in enumerate(subjects):
         for k, run in enumerate(runs):
             name = f"{run}_Atlas_MSMAll_hp2000_clean.ptseries.nii"
             path = root / subject / "MNINonLinear" / "Results" / run / name
-            write_ptseries(path, series(10 * number + k, 30 + 2 * k))
+            write_ptseries(path, series(10 * number + k, length + 2 * k))
     return root
 
 

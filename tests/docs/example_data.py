@@ -92,6 +92,34 @@ def make_fmriprep(folder, rng):
         (func / f"{stem}_desc-confounds_timeseries.json").write_text("{}")
 
 
+def make_pipelines(folder, rng):
+    """Trees of every pipeline of the tutorial, with names and layouts of their own."""
+    import pipeline_trees as trees
+
+    people = [f"{k:02d}" for k in range(1, 7)]
+    trees.write_xcp_d(folder / "study", people, length=160, missing=("02", "03"))
+    trees.write_cpac(folder / "cpac", people, length=160)
+    trees.write_halfpipe(folder / "half", people, length=160)
+    trees.write_conn(folder, subjects=6, length=160)
+    rows = [f"{k},{('MDD', 'HC')[k % 2]}" for k in range(1, 7)]
+    (folder / "subjects.csv").write_text("\n".join(["subject,diagnosis", *rows]) + "\n")
+    visits = [f"10000{k}_{visit}" for k in range(1, 4) for visit in (2, 3)]
+    trees.write_ukb(folder / "ukb", visits, length=160)
+    trees.write_hcp(folder / "hcp", length=160)
+    make_eeg(folder, rng)
+
+
+def make_eeg(folder, rng):
+    import mne
+
+    for subject in ("01", "02", "03"):
+        place = folder / "eeg" / f"sub-{subject}" / "eeg"
+        place.mkdir(parents=True)
+        info = mne.create_info(["Fz", "Cz", "Pz", "Oz"], 100.0, "eeg")
+        raw = mne.io.RawArray(rng.normal(size=(4, 1200)) * 1e-5, info, verbose="ERROR")
+        raw.save(place / f"sub-{subject}_task-rest_raw.fif", verbose="ERROR")
+
+
 def make_tutorial_study(folder, rng):
     """An XCP-D study of eight participants with two sessions."""
     make_xcp_d(folder, rng, subjects=[f"{k:02d}" for k in range(1, 9)])
@@ -119,4 +147,5 @@ MAKERS = {
     "docs/tutorials/abide.md": (make_tutorial_abide,),
     "docs/tutorials/bids.md": (make_tutorial_study,),
     "docs/tutorials/rest_meta_mdd.md": (make_rest_meta_mdd,),
+    "docs/tutorials/pipelines.md": (make_pipelines,),
 }

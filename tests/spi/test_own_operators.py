@@ -17,7 +17,7 @@ import pytest
 from sclcs import Ranking, simulate_cohort
 from sclcs.benchmark import rank
 from sclcs.compute import compute_store
-from sclcs.compute.export_names import measure_label
+from sclcs.compute.exports.names import measure_label
 from sclcs.core import InputError, UnknownNameError
 from sclcs.spi import catalogue, compute, own_operators, register, resolve, unregister
 from sclcs.spi.conformance import check_operator, failures
