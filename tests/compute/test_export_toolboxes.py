@@ -64,7 +64,7 @@ def test_one_matrix_per_subject_is_the_mean_over_its_windows(store, tmp_path):
     assert table["windows"].tolist() == [3, 3, 3, 3]
     assert {"diagnosis", "site"} <= set(table.columns)
     assert "start" not in table
-    with pytest.raises(InputError, match="'window' or 'subject'"):
+    with pytest.raises(InputError, match="window, subject"):
         export_matrices(store, tmp_path / "no", per="person")
 
 

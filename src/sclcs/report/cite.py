@@ -8,6 +8,7 @@ from pathlib import Path
 
 import sclcs
 from sclcs.compute.exports.crate import CRATE_FILE, crate_graph
+from sclcs.core.arguments import checked
 from sclcs.core.files import write_json
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.sections.methods import methods_text
@@ -49,6 +50,7 @@ class Citation:
         )
 
 
+@checked
 def how_to_cite(folder: RunFolder | str | os.PathLike[str]) -> Citation:
     """Return what a paper should say about a run.
 
@@ -74,6 +76,7 @@ def how_to_cite(folder: RunFolder | str | os.PathLike[str]) -> Citation:
     )
 
 
+@checked
 def write_run_crate(folder: RunFolder | str | os.PathLike[str]) -> Path:
     """Describe the folder of a run as an RO-Crate, in the folder itself.
 

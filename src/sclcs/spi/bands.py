@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.spi.sets import resolve
 
@@ -40,6 +41,7 @@ def _value(text: str) -> float:
     return float(text) if "e" in text else float(text.replace("-", ".", 1))
 
 
+@checked
 def bands(spis: str | Sequence[str] = "all", tr: float | None = None) -> pd.DataFrame:
     """Tell the frequencies of spectral operators.
 

@@ -19,6 +19,7 @@ from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.mat_files import load_mat_cells
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
 from sclcs.core.gate import read_text_input
@@ -38,6 +39,7 @@ class _File:
     condition: str
 
 
+@checked
 def read_conn(
     folder: str | os.PathLike[str],
     *,

@@ -19,6 +19,7 @@ from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.file_names import NameTemplate, name_facts
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError
 from sclcs.core.files import require_existing
 from sclcs.core.optional import import_extra
@@ -31,6 +32,7 @@ _EXPECTED = "a recording that MNE can read"
 _NAME_ENDS = ("_raw", "-raw", "_meg", "_eeg", "_ieeg", "_epo", "-epo")
 
 
+@checked
 def read_mne(
     source: str | os.PathLike[str],
     *,

@@ -15,6 +15,7 @@ from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.series_files import SeriesFile, look_at
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
 
@@ -27,6 +28,7 @@ _FOLDER = re.compile(r"(\d+)_(\d+)")
 _FILE = re.compile(r"fMRI\.(.+?)\.csv(\.gz)?")
 
 
+@checked
 def read_ukb(
     folder: str | os.PathLike[str],
     *,
