@@ -31,6 +31,7 @@ from sclcs.spi.families.groupdelay import kernels
 __all__ = ["MEMBERS", "DelayBand", "compute"]
 
 SIGNIFICANCE = 0.05
+COHERENCE_CLASSES = 2**16
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,15 @@ def _significant_coherence(real: Array, imag: Array, scale: Array, memory_bytes:
     """Return the smallest squared coherence that is significant; infinity if none is.
 
     With r(t) the number of p-values <= t among m, the Benjamini-Hochberg cut is the
-    largest solution of t = 0.05 r(t)/m. Iterating from t = 0.05 falls onto it, and needs
-    counts only: no list of all p-values (region x region x frequency) is ever sorted.
+    largest solution of t = 0.05 r(t)/m. Iterating from t = 0.05, or from any larger solution
+    of a bound of r, falls onto it, and needs counts only: no list of all p-values
+    (region x region x frequency) is ever sorted.
     """
     n_regions, n_tapers, n_bins = real.shape
     n_tests = n_regions * (n_regions - 1) // 2 * n_bins
     keep = 3 * 8 * n_tests <= memory_bytes  # the list, a mask and the shorter list
     kept = kernels.coherences(real, imag, scale) if keep else np.empty(0)
-    count = n_tests
+    count = n_tests if keep else _most_significant(real, imag, scale, n_tests)
     while count:
         threshold = _coherence_at(SIGNIFICANCE * count / n_tests, n_tapers)
         if keep:
@@ -117,6 +119,25 @@ def _significant_coherence(real: Array, imag: Array, scale: Array, memory_bytes:
             return threshold
         count = passed
     return np.inf
+
+
+def _most_significant(real: Array, imag: Array, scale: Array, n_tests: int) -> int:
+    """Return how many coherences are significant at most, from one pass that counts by size.
+
+    A coherence that reaches a threshold is in the threshold's class or above. What is left to
+    find out is one class wide, a pass or two over all pairs instead of a dozen.
+    """
+    classes = np.zeros(COHERENCE_CLASSES, dtype=np.int64)
+    kernels.classify_coherences(real, imag, scale, classes)
+    reached = classes[::-1].cumsum()[::-1]
+    count = n_tests
+    while count:
+        threshold = _coherence_at(SIGNIFICANCE * count / n_tests, real.shape[1])
+        passed = int(reached[kernels.coherence_class(threshold, COHERENCE_CLASSES)])
+        if passed >= count:
+            break
+        count = passed
+    return count
 
 
 def _coherence_at(p_value: float, n_tapers: int) -> float:

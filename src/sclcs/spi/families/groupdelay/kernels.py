@@ -7,12 +7,20 @@ from __future__ import annotations
 from math import atan2, pi
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.cross_spectrum import coherency
 from sclcs.numerics.jit import kernel
 
-__all__ = ["FEWEST_BINS", "coherences", "count_coherences", "delays"]
+__all__ = [
+    "FEWEST_BINS",
+    "classify_coherences",
+    "coherence_class",
+    "coherences",
+    "count_coherences",
+    "delays",
+]
 
 FEWEST_BINS = 3
 
@@ -46,6 +54,26 @@ def count_coherences(real: Array, imag: Array, scale: Array, threshold: float) -
             for f in range(n_bins):
                 count += re[f] * re[f] + im[f] * im[f] >= threshold
     return count
+
+
+@kernel
+def coherence_class(value: float, n_classes: int) -> int:
+    """Return the class of a squared coherence; a larger one is never in a lower class."""
+    return min(int(value * n_classes), n_classes - 1)
+
+
+@kernel
+def classify_coherences(real: Array, imag: Array, scale: Array, classes: NDArray[np.int64]) -> None:
+    """Count the squared coherences of pairs i < j by class."""
+    n_regions, _, n_bins = real.shape
+    re, im = np.empty(n_bins), np.empty(n_bins)
+    for i in range(n_regions):
+        for j in range(i + 1, n_regions):
+            coherency(real, imag, scale, i, j, re, im)
+            for f in range(n_bins):
+                value = re[f] * re[f] + im[f] * im[f]
+                if value >= 0.0:  # not NaN
+                    classes[coherence_class(value, classes.size)] += 1
 
 
 @kernel
