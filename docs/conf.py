@@ -26,7 +26,9 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "offline_math",  # ours: formulas are pictures, so that pages read without a network
 ]
+html_math_renderer = "mathtext"
 exclude_patterns = ["_build", "generated/*_table.md"]  # tables are included by pages
 templates_path: list[str] = []
 

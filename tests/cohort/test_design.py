@@ -67,3 +67,12 @@ def test_small_and_unequal_classes_and_mixed_times_are_named():
         ("small-class", "diagnosis=MDD"),
         ("unequal-classes", "diagnosis"),
     }
+
+
+def test_numbers_written_as_text_are_no_label():
+    ages = [str(20 + k) for k in range(24)]
+    samples = pd.DataFrame({"subject": [f"p{k}" for k in range(24)], "window": 0, "age": ages})
+    (problem,) = check_design(samples)
+    assert (problem.kind, problem.where) == ("number-as-label", "age")
+    assert check_design(samples, ["age"]) == [problem]
+    assert check_design(samples.assign(age=samples["age"].astype(float))) == []

@@ -273,7 +273,8 @@ def _test(view: KernelView, inquiry: Inquiry, answer: _Answer) -> None:
     if question.target.kind == "classes":
         noise = question.model.noise(view.of_cases)
         classes = np.asarray(question.values, dtype=np.int64)
-        answer.scatter = scatter_of(noise, classes, permutations)
+        rest = question.model.beyond_covariates(view.of_cases)
+        answer.scatter = scatter_of(rest, noise, classes, permutations)
 
 
 def _common_statistics(view: KernelView, permutations: Integers) -> Floats:

@@ -203,6 +203,13 @@ class ShareModel:
         centred = centred - nuisance @ (nuisance.T @ centred)
         return np.asarray(centred - (centred @ nuisance) @ nuisance.T)
 
+    def beyond_covariates(self, kernel: Floats) -> Floats:
+        """Return the kernel of what the covariates leave of the features."""
+        nuisance = self._nuisance_basis
+        centred = self.kernel_within_subjects(kernel)
+        centred = centred - nuisance @ (nuisance.T @ centred)
+        return np.asarray(centred - (centred @ nuisance) @ nuisance.T)
+
     def statistics(self, kernel: Floats, permutations: Integers) -> Floats:
         """Return the test statistic as it is, and under permutations of the target.
 

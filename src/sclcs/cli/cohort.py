@@ -91,6 +91,10 @@ def check(
         int | None, typer.Option(help="Also require at least one window of this length.")
     ] = None,
     drop_first: Annotated[int, typer.Option(help="Time points to drop at the start.")] = 0,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(help="What is going to be asked; may be repeated. [all labels]"),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Read everything and name every problem; exit code 2 if one is serious.
@@ -105,7 +109,7 @@ def check(
 
     found = open_source(source, labels)
     if isinstance(found, Cohort):
-        problems = [*check_cohort(found), *check_design(found.samples)]
+        problems = [*check_cohort(found), *check_design(found.samples, task)]
     else:
         problems = check_scans(found, Windowing(length, drop_first=drop_first))
     serious = any(problem.fatal for problem in problems)

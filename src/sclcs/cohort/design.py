@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.cohort.problems import Problem
-from sclcs.cohort.table import class_columns
+from sclcs.cohort.table import class_columns, fact_columns
 
 __all__ = ["Association", "association", "check_design"]
 
@@ -132,12 +132,24 @@ def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) ->
         columns = [
             name for name in class_columns(samples) if 2 <= samples[name].nunique() <= MOST_LABELS
         ]
+        columns += [name for name in fact_columns(samples) if _numbers_as_text(samples[name])]
     subjects = samples.groupby("subject", sort=False).first()
     problems = _mixed_times(subjects)
     for name in columns:
+        if name in subjects.columns and _numbers_as_text(samples[name]):
+            detail = f"{samples[name].nunique()} different numbers"
+            problems.append(Problem("number-as-label", name, detail))
+            continue
         if name in subjects.columns and name != SITE:
             problems += [*_sizes(subjects[name]), *_confounds(subjects, name)]
     return problems
+
+
+def _numbers_as_text(column: pd.Series) -> bool:
+    values = column.dropna()
+    if pd.api.types.is_numeric_dtype(values.dtype) or values.nunique() <= MOST_LABELS:
+        return False
+    return bool(pd.to_numeric(values, errors="coerce").notna().all())
 
 
 def _mixed_times(subjects: pd.DataFrame) -> list[Problem]:

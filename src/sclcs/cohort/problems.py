@@ -103,6 +103,11 @@ KINDS: Mapping[str, Kind] = {
         "windows of equal length then last unequally long; take the site out, or resample",
         fatal=False,
     ),
+    "number-as-label": Kind(
+        "Columns of text that hold many different numbers and would be taken for labels",
+        "write plain numbers into them, and rank them as a quantity",
+        fatal=False,
+    ),
     "damaged": Kind(
         "Stored data that do not match their checksum or fingerprint",
         "make the store again from its source",

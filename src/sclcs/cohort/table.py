@@ -20,6 +20,7 @@ __all__ = [
     "class_columns",
     "clean_table",
     "column_kinds",
+    "fact_columns",
     "label_column",
     "number_columns",
     "table_from_csv",
@@ -184,17 +185,22 @@ def label_column(table: pd.DataFrame, name: str) -> pd.Series:
     return table[name]
 
 
+def fact_columns(table: pd.DataFrame) -> list[str]:
+    """Return the columns that say something about a person or scan, not which one it is."""
+    return [str(name) for name in table.columns if name not in _BOOKKEEPING]
+
+
 def class_columns(table: pd.DataFrame) -> list[str]:
     """Return the columns whose values are classes: few different values, no fractions."""
-    return [str(name) for name in table.columns if name not in _BOOKKEEPING and _few(table[name])]
+    return [name for name in fact_columns(table) if _few(table[name])]
 
 
 def number_columns(table: pd.DataFrame) -> list[str]:
     """Return the numeric columns that are covariates rather than classes."""
     return [
-        str(name)
-        for name in table.columns
-        if name not in _BOOKKEEPING and table[name].dtype.kind in "if" and not _few(table[name])
+        name
+        for name in fact_columns(table)
+        if table[name].dtype.kind in "if" and not _few(table[name])
     ]
 
 

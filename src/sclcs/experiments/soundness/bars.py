@@ -120,7 +120,7 @@ class Effort:
     truth: int
 
 
-FULL = Effort(999, 1000, 1200)
+FULL = Effort(999, 500, 1200)
 TOY = Effort(99, 40, 60)
 
 
@@ -139,21 +139,23 @@ def measure_cohort(condition: Condition, number: int, seed: int, effort: Effort)
     -------
     dict
         ``found`` (whether "there is an effect" was said), ``share`` (explained share, averaged
-        over operators), ``scattered`` (whether scatter was named); for power, the same question
-        answered by each old score; for the best set, whether it holds the best and its size.
+        over operators); for noise ``scattered`` (whether scatter was named); for power, the same
+        question answered by each old score; for the best set, whether it holds the best and its size.
     """
     cohort = make_groups(condition.groups, condition.bar, number, seed=seed)
-    source = _matrices(cohort)
+    source, asks_best = _matrices(cohort), condition.bar == "best set"
     with show_progress(visible=False):
         ranked = rank(
             source,
             TASK,
-            permutations=effort.permutations,
-            bootstrap=effort.draws if condition.bar == "best set" else 0,
+            permutations=0 if asks_best else effort.permutations,
+            bootstrap=effort.draws if asks_best else 0,
             seed=seed + number,
             **condition.question,
         )
     row = _said(ranked)
+    if condition.bar == "noisier patients":
+        row |= _scatter(ranked)
     if condition.bar == "power":
         row |= _old_power(source, effort.permutations, seed + number)
     if condition.bar == "best set":
@@ -170,12 +172,15 @@ def _matrices(cohort: Cohort) -> ArraySource:
 
 def _said(ranked: Ranking) -> dict[str, Any]:
     effect = ranked.findings.get("effect", {}).get("p")
-    scatter = ranked.findings.get("scatter", {}).get("scatter_p")
     return {
         "found": float(effect is not None and effect < ALPHA),
         "share": float(ranked.groups["score"].mean()),
-        "scattered": float(scatter is not None and scatter < ALPHA),
     }
+
+
+def _scatter(ranked: Ranking) -> dict[str, float]:
+    p = ranked.findings.get("scatter", {}).get("scatter_p")
+    return {"scattered": float(p is not None and p < ALPHA)}
 
 
 def _old_power(source: ArraySource, permutations: int, seed: int) -> dict[str, float]:

@@ -124,8 +124,9 @@ def _bar(part: pd.DataFrame) -> Row:
         "found": part["found"].mean(),
         "share": share.mean(),
         "share_se": share.std() / math.sqrt(n),
-        "scattered": part["scattered"].mean(),
     }
+    if part["scattered"].notna().any():
+        row["scattered"] = part["scattered"].mean()
     old = [name for name in part.columns if str(name).startswith("found by")]
     if part[old].notna().any(axis=None):
         row |= {str(name): part[name].mean() for name in old}
