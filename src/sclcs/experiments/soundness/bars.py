@@ -140,7 +140,8 @@ def measure_cohort(condition: Condition, number: int, seed: int, effort: Effort)
     dict
         ``found`` (whether "there is an effect" was said), ``share`` (explained share, averaged
         over operators); for noise ``scattered`` (whether scatter was named); for power, the same
-        question answered by each old score; for the best set, whether it holds the best and its size.
+        question answered by each old score; for the best set, whether it holds the best and how
+        large it is.
     """
     cohort = make_groups(condition.groups, condition.bar, number, seed=seed)
     source, asks_best = _matrices(cohort), condition.bar == "best set"
