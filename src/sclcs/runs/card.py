@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
 
-from sclcs.benchmark import find_aims, find_criterion, make_card
+from sclcs.benchmark import Card, find_aims, find_criterion, make_card
+from sclcs.benchmark.findings import ALPHA
 from sclcs.core.identity import Identity, file_digest
 from sclcs.runs.estimate import exact_operators
 from sclcs.runs.order import RunOrder
@@ -59,23 +59,29 @@ def card_stage(order: RunOrder) -> Stage:
     def work() -> None:
         store, operators = folder.whole_matrices, card_operators(order)
         for task, file in zip(config.tasks, files, strict=True):
-            ranking = rank_with(order, store, operators, task, bootstrap=0, permutations=0)
-            answer = folder.truth(task) or folder.confirmed(task)
-            ranking.table["best_set"] = ranking.table["spi"].isin(set(answer.best_set["spi"]))
-            ranking.findings["effect"] = _effect(order, task)
+            ranking = folder.truth(task) or rank_with(
+                order, store, operators, task, bootstrap=0, permutations=0
+            )
             card = make_card(
                 store, ranking, config.criteria, treat_as=config.treat_as, n_jobs=order.processes
             )
-            folder.write_table(card, file)
+            folder.write_table(_answered(order, task, card), file)
 
     return Stage(
         "card", "Judge them by more than the target", identity, work, lambda: ranking_files(files)
     )
 
 
-def _effect(order: RunOrder, task: str) -> dict[str, Any]:
-    """Return the test of the effect, by operators that no score chose; empty if there is none."""
-    truth = order.folder.truth(task)
-    if truth is not None:
-        return dict(truth.findings.get("effect") or {})
-    return dict(order.folder.confirmation()["tasks"][task].get("effect") or {})
+def _answered(order: RunOrder, task: str, card: Card) -> Card:
+    """Add what was found of winners: which could be the best, and whether there is an effect.
+
+    The effect is tested by operators that no score chose.
+    """
+    if order.folder.truth(task) is not None:
+        return card
+    rivals = set(order.folder.confirmed(task).best_set["spi"])
+    effect = order.folder.confirmation()["tasks"][task].get("effect") or {}
+    seen = None if effect.get("p") is None else bool(effect["p"] < ALPHA)
+    return replace(
+        card, table=card.table.assign(best_set=card.table["spi"].isin(rivals)), seen=seen
+    )
