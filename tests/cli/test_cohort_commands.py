@@ -4,6 +4,7 @@ import os
 import numpy as np
 import pytest
 
+from sclcs import simulate_cohort
 from sclcs.cohort.cohort import Cohort
 
 
@@ -175,3 +176,40 @@ def test_simulate_twice_gives_the_same_cohort(sclcs, tmp_path):
     assert one.truth is not None
     np.testing.assert_array_equal(one.truth.subject_effects, two.truth.subject_effects)
     assert one.keep_regions([one.regions[2]]).truth.population.shape == (1, 1)
+
+
+def test_label_says_what_it_did(sclcs, tmp_path):
+    path = simulate_cohort(4, 2, 3, length=40, stride=40, seed=2).save(tmp_path / "c.zarr")
+    subjects = Cohort.open(path).samples["subject"].unique()
+    rows = [f"{name},{place},0{place},0.{place}" for place, name in enumerate(subjects)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["ID,age,code,MeanFD", *rows]) + "\n")
+    shown = sclcs("cohort", "label", path, table, "--id", "ID")
+    assert shown.code == 0, shown.err
+    assert "Added: code (text), mean_fd (numbers)." in shown.out
+    assert "Replaced: age (whole numbers)." in shown.out
+    facts = json.loads(sclcs("cohort", "label", path, table, "--json").out)
+    assert facts["replaced"] == ["age", "code", "mean_fd"]
+    assert facts["fingerprint"] == Cohort.open(path).fingerprint
+    assert "no column" in sclcs("cohort", "label", path, table, "--id", "name").err
+
+
+def test_a_limit_of_motion_shows_who_is_left_out(sclcs, tmp_path):
+    rng = np.random.default_rng(0)
+    for number in (1, 2):
+        folder = tmp_path / "d" / f"sub-0{number}" / "func"
+        folder.mkdir(parents=True)
+        rows = "\n".join(f"{a:.3f}\t{b:.3f}" for a, b in rng.normal(size=(30, 2)))
+        name = f"sub-0{number}_task-rest"
+        (folder / f"{name}_seg-A_timeseries.tsv").write_text(f"left\tright\n{rows}\n")
+        moved = f"framewise_displacement\nn/a\n0.{number}\n0.{number}\n"
+        (folder / f"{name}_motion.tsv").write_text(moved)
+    out = tmp_path / "c.zarr"
+    shown = sclcs(
+        "cohort", "import", "bids", tmp_path / "d", "--whole", "--max-fd", 0.15, "--out", out
+    )
+    assert shown.code == 0, shown.err
+    assert "Left out: 1 high-motion" in shown.out
+    assert "sub-02_task-rest" in shown.out
+    assert "mean_fd 0.2 mm, limit 0.15 mm" in shown.out
+    assert Cohort.open(out).samples["mean_fd"].tolist() == [0.1]

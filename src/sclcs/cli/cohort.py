@@ -122,6 +122,67 @@ def check(
 
 
 @app.command()
+def label(
+    cohort: Annotated[Path, typer.Argument(help="The cohort to change.")],
+    table: Annotated[Path, typer.Argument(help="Table of labels (csv, tsv or xlsx).")],
+    *,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Its column of ids; found if not given.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="What the ids name: subject, scan or sample. [tried]")
+    ] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Only these columns; repeated or with commas.")
+    ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Allow subjects without a row; they keep what is.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Add columns of a table to a cohort, or replace them: scores, motion, groups.
+
+    Numbers stay numbers; signals are not touched. The cohort gets a new fingerprint, so that
+    results made before are not mixed with later ones.
+
+    Example: `sclcs cohort label study.zarr symptoms.csv --id subject`
+    """
+    from dataclasses import asdict
+    from typing import Any, cast
+
+    from sclcs.cli.question_options import split_names
+    from sclcs.cohort.relabel import label_cohort
+
+    found, done = label_cohort(
+        cohort,
+        table,
+        id_column=id_column,
+        by=cast("Any", by),
+        columns=split_names(columns),
+        partial=partial,
+    )
+    if json:
+        print_json({"cohort": str(cohort), "fingerprint": found.fingerprint, **asdict(done)})
+        return
+    for word, names in (("Added", done.added), ("Replaced", done.replaced)):
+        if names:
+            kinds = ", ".join(f"{name} ({found.samples[name].dtype.kind})" for name in names)
+            typer.echo(f"{word}: {_with_kinds(kinds)}.")
+    if done.unlabelled:
+        typer.echo(f"Without a row: {len(done.unlabelled)} {done.by}s.")
+    if done.unused:
+        typer.echo(f"Rows that no sample of the cohort has: {done.unused}.")
+    typer.echo(f"Fingerprint: {done.fingerprint_before[:8]} is now {found.fingerprint[:8]}.")
+
+
+def _with_kinds(text: str) -> str:
+    """Write the kinds of columns as words."""
+    for letter, word in (("i", "whole numbers"), ("f", "numbers"), ("O", "text"), ("b", "yes/no")):
+        text = text.replace(f"({letter})", f"({word})")
+    return text
+
+
+@app.command()
 def plot(
     source: Annotated[Path, typer.Argument(help="A cohort.")],
     out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")],

@@ -10,7 +10,7 @@ import typer
 
 from sclcs.cli.cut_options import CutOptions, with_cut_options
 from sclcs.cli.describe_tables import print_dropped_regions
-from sclcs.cli.output import JsonFlag, print_json
+from sclcs.cli.output import JsonFlag, print_json, print_table
 from sclcs.cli.values import key_values
 
 if TYPE_CHECKING:
@@ -68,6 +68,11 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
     left_out = ", ".join(f"{e['count']} {kind}" for kind, e in facts["excluded"].items())
     if left_out:
         typer.echo(f"Left out: {left_out}. Who and why: sclcs cohort describe {out}")
+    moved = [e for e in cohort.provenance.get("excluded", []) if e["kind"] == "high-motion"]
+    if moved:
+        print_table(
+            "left out for motion", ["scan", "why"], [(e["where"], e["detail"]) for e in moved]
+        )
     for note in facts["notes"]:
         typer.echo(f"Note: {note}", err=True)
 

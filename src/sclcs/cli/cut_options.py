@@ -101,6 +101,13 @@ class CutOptions:
     mixed_tr: Annotated[
         MixedTrChoice, typer.Option(help="Scans of different TR.", rich_help_panel=PANEL)
     ] = MixedTrChoice.error
+    max_fd: Annotated[
+        float | None,
+        typer.Option(
+            help="Leave out scans whose mean_fd is above (0.5 mm) or unknown.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
     zscore: Annotated[
         ZScoreChoice, typer.Option(help="Standardise each region over this.", rich_help_panel=PANEL)
     ] = ZScoreChoice.none
@@ -134,6 +141,10 @@ class CutOptions:
         refuse_existing(self.out)
         if self.drop_regions:
             scans = drop_regions(scans, self.drop_regions)
+        if self.max_fd is not None:
+            from sclcs.cohort.motion import without_motion
+
+            scans = without_motion(scans, self.max_fd)
         if self.resample is not None:
             scans = scans.resample(self.resample)
         return coverage.apply(scans, windowing).cut(

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sclcs.cohort.label_table import By, LabelTable, fact_name, read_label_table
+from sclcs.cohort.motion import MEAN_FD, with_mean_fd
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.core.errors import InputError, name_first
 
-__all__ = ["By", "LabelTable", "attach_labels", "fact_name", "read_label_table"]
+__all__ = ["By", "LabelTable", "attach_labels", "fact_name", "match_ids", "read_label_table"]
 
 
 def attach_labels(scans: Scans, table: LabelTable, by: By | None = "subject") -> Scans:
@@ -42,7 +43,7 @@ def attach_labels(scans: Scans, table: LabelTable, by: By | None = "subject") ->
     by = by or _guess_by(scans, table)
     keys = _keys(scans, by)
     ids = table.ids(by)
-    row_of = _match(keys, ids)
+    row_of = match_ids(keys, ids)
     id_column = table.find_id_column(by)
     if keys and not row_of:
         raise InputError(
@@ -71,11 +72,11 @@ def _keys(scans: Scans, by: By) -> list[str]:
 
 def _guess_by(scans: Scans, table: LabelTable) -> By:
     named = [cell.strip() for cell in table.columns[table.find_id_column("scan")]]
-    return "scan" if _match(_keys(scans, "scan"), named) else "subject"
+    return "scan" if match_ids(_keys(scans, "scan"), named) else "subject"
 
 
-def _match(keys: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
-    """Return the row of each key that has one."""
+def match_ids(keys: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
+    """Return the row of each key that has one; see :func:`attach_labels`."""
     exact = {name: row for row, name in enumerate(ids)}
     alike_rows: dict[str, list[int]] = defaultdict(list)
     for row, name in enumerate(ids):
@@ -104,7 +105,8 @@ def _subjects_of_rows(table: LabelTable, by: By) -> tuple[str, Sequence[str]] | 
 
 
 def _labelled(scan: Scan, facts: Mapping[str, Any], subject: str) -> Scan:
-    return replace(scan, subject=subject.strip() or scan.subject, facts={**scan.facts, **facts})
+    named = facts if MEAN_FD in scan.facts else with_mean_fd(facts)
+    return replace(scan, subject=subject.strip() or scan.subject, facts={**scan.facts, **named})
 
 
 def _label_problems(

@@ -63,6 +63,11 @@ KINDS: Mapping[str, Kind] = {
         "Rows of the label table without a scan",
         "remove the rows, or ignore them with --on-bad skip (on_bad='skip')",
     ),
+    "high-motion": Kind(
+        "Scans left out because their head moved more than --max-fd allows",
+        "raise --max-fd (max_fd=) to keep them",
+        fatal=False,
+    ),
     "single-window": Kind(
         "Subjects with one sample only (no positive pair for fingerprinting or the encoder)",
         "use shorter windows or a smaller stride, or leave these subjects out",

@@ -12,8 +12,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ from sclcs.cohort.signals import LazySignals, iterate_rows
 from sclcs.cohort.simulation.truth import GroundTruth, read_truth, write_truth
 from sclcs.cohort.table import clean_table, column_kinds, table_from_csv, table_to_csv
 from sclcs.core.errors import DamagedStoreError
-from sclcs.core.files import write_text
+from sclcs.core.files import atomic_directory, write_json, write_text
 from sclcs.core.seal import check_seal, write_seal
 from sclcs.store import (
     CHUNKS,
@@ -42,12 +45,15 @@ from sclcs.store import (
     rows_per_chunk,
 )
 
-__all__ = ["CohortWriter", "open_cohort", "save_cohort", "seal_cohort"]
+__all__ = ["CohortWriter", "open_cohort", "replace_samples", "save_cohort", "seal_cohort"]
 
 KIND = "cohort"
 # 1: no seal, texts in samples.csv not marked; 2: the same with samples of unequal lengths
 FORMAT_VERSION = 3
-REPAIR = "Make it again from its source, or take it from a backup."
+REPAIR = (
+    "Make it again from its source, or take it from a backup. (Columns are added with "
+    "`sclcs cohort label`, never by hand.)"
+)
 SAMPLES_FILE = "samples.csv"
 SIGNALS = "signals"
 
@@ -170,3 +176,60 @@ def seal_cohort(folder: Path) -> None:
     """Sign the small files of a cohort and name the checksums of its chunks."""
     small = [SAMPLES_FILE, *(path.relative_to(folder) for path in folder.rglob("zarr.json"))]
     write_seal(folder, map(str, small), {CHUNKS: chunk_checksums(folder / SIGNALS)})
+
+
+def aside_path(path: str | os.PathLike[str]) -> Path:
+    """Return where a cohort is for the moment in which another one takes its place."""
+    folder = Path(path).absolute()
+    return folder.with_name(f".{folder.name}.before")
+
+
+def replace_samples(
+    path: str | os.PathLike[str],
+    samples: pd.DataFrame,
+    content: str,
+    provenance: Mapping[str, Any],
+) -> None:
+    """Replace the table of samples of a stored cohort; its signals stay.
+
+    A new folder with links to the same signals is completed beside the old one and then takes
+    its place. Interrupted before, the cohort is the old one; afterwards the new one. In the
+    instant between, the old one lies at :func:`aside_path`.
+
+    Parameters
+    ----------
+    path : path-like
+    samples : DataFrame
+        Clean, with the same samples.
+    content : str
+        The fingerprint of the new content.
+    provenance : mapping
+    """
+    old, aside = Path(path).absolute(), aside_path(path)
+    new = old.with_name(f"{aside.name}.new")
+    shutil.rmtree(new, ignore_errors=True)  # of an attempt that was interrupted
+    with atomic_directory(new) as folder:
+        shutil.copytree(old, folder, copy_function=_link_signals, dirs_exist_ok=True)
+        write_text(folder / SAMPLES_FILE, table_to_csv(samples, guarded=True), durable=False)
+        facts = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
+        facts["attributes"] |= {
+            "format_version": FORMAT_VERSION,
+            "sclcs_version": sclcs.__version__,
+            "columns": column_kinds(samples),
+            "fingerprint": content,
+            "provenance": dict(provenance),
+        }
+        write_json(folder / "zarr.json", facts)
+        seal_cohort(folder)
+    old.rename(aside)
+    new.rename(old)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _link_signals(source: str, target: str) -> str:
+    """Link chunks, which never change; copy small files, and all where links are impossible."""
+    if f"/{SIGNALS}/" in Path(source).as_posix():
+        with suppress(OSError):
+            os.link(source, target)
+            return target
+    return shutil.copy2(source, target)

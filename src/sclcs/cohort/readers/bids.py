@@ -29,6 +29,7 @@ from sclcs.cohort.bids_files import (
 )
 from sclcs.cohort.bids_names import BidsName
 from sclcs.cohort.labels import read_label_table
+from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.bids_coverage import find_coverage
 from sclcs.cohort.readers.series_files import SeriesFile, look_at
@@ -93,7 +94,8 @@ def read_bids(
     -------
     Scans
         Named by the entities that identify a scan (``sub-01_ses-2_task-rest_run-1``), with
-        the facts `session`, `task`, `run` as far as names have them, and the labels.
+        the facts `session`, `task`, `run` as far as names have them, `mean_fd` where a
+        ``motion.tsv`` or ``confounds.tsv`` beside the file tells it, and the labels.
 
     Notes
     -----
@@ -119,6 +121,7 @@ def read_bids(
     shared_tr, tr_facts = split_tr(_repetition_times(folder, kept, tr))
     scans = _scans(kept, regions_found, tr_facts)
     read = Scans(scans, regions_found, shared_tr, provenance, problems)
+    read = attach_motion(read, {file.name.scan_id: file for file in kept})
     subjects = {file.subject for file in found}
     table_path = Path(participants) if participants else find_participants(folder, subjects)
     if table_path is not None:

@@ -17,6 +17,7 @@ from sclcs.cohort.bids_dataset import (
 )
 from sclcs.cohort.bids_files import Choice
 from sclcs.cohort.labels import attach_labels, read_label_table
+from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.atlases import is_named_atlas, named_atlas
 from sclcs.cohort.readers.nifti_confounds import NO_CONFOUNDS, Confounds
@@ -131,6 +132,8 @@ def read_nifti(
     }
     provenance = {"reader": "nifti", "source": found.source, "options": options}
     scans = _scans(found.files, extraction, tr, provenance)
+    files = {file.scan_id: file.bids for file in found.files if file.bids is not None}
+    scans = attach_motion(scans, files)
     scans = _attach(scans, found, participants, id_column)
     return choose_regions(scans, regions)
 
