@@ -587,3 +587,27 @@ def test_wrong_parameters_are_found_before_anything_is_written(
     with pytest.raises(error, match=says):
         start(cohort, tmp_path / "RUN", method="auto", parameters=parameters)
     assert not (tmp_path / "RUN").exists()
+
+
+def test_tasks_of_all_kinds_with_covariates_and_a_card(cohort, tmp_path):
+    out = tmp_path / "RUN"
+    changes = {"tasks": ["diagnosis", "age", "subject"], "covariates": "site,age", "ratio": 0.6}
+    with pytest.raises(InputError, match=r"cannot be guided by numbers such as age.*stratified"):
+        start(cohort, out, **changes, method="guided")
+    start(cohort, out, **changes, method="stratified", treat_as="age=number", criteria="motion")
+    folder = RunFolder.open(out)
+    asked = {task: folder.ranking(task).provenance["question"] for task in folder.tasks}
+    assert [asked[task]["kind"] for task in folder.tasks] == ["classes", "number", "subject"]
+    assert asked["diagnosis"]["covariates"] == ["site", "age"]
+    assert asked["age"]["covariates"] == ["site"]  # a target is not its own covariate
+    assert asked["subject"]["covariates"] == []  # persons are compared with themselves
+    card = folder.card("age")
+    assert card.names == ["motion"]
+    assert set(folder.confirmed("age").table["spi"]) <= set(card.table["spi"])
+    assert "What else they see" in folder.report_file.read_text()
+    before = folder.card_file("age").read_bytes()
+    assert start(cohort, out, **changes, method="stratified", treat_as="age=number",
+                 criteria="none") == ["report"]  # fmt: skip
+    assert not folder.card_file("age").exists()
+    start(cohort, out, **changes, method="stratified", treat_as="age=number", criteria="motion")
+    assert folder.card_file("age").read_bytes() == before

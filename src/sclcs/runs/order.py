@@ -215,6 +215,12 @@ class RunOrder:
                 f"A run waits for every stage, which it cannot on {config.executor.kind.name} yet; "
                 "choose --on local:4 or --on dask:ADDRESS."
             )
+        numbers = [task for task in config.tasks if self.target(task).kind == "number"]
+        if self.selector.guided and numbers:
+            raise InputError(
+                f"A core-set cannot be guided by numbers such as {numbers[0]}, which make no "
+                "pairs of equal class; choose another method, for example --method stratified."
+            )
         if len(set(config.tasks)) < len(config.tasks):
             raise InputError(f"Expected every task once, got {', '.join(config.tasks)}.")
         if self.selector.needs_training and find_spec("torch") is None:
