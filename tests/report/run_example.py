@@ -56,7 +56,7 @@ def predict_once(*arguments, **options):
     return PLANS[0]
 
 
-def make_run(out, *, until="confirm", cohort=None, **settings):
+def make_run(out, *, until="card", cohort=None, **settings):
     """Carry out a small run; by default the whole of it but the report."""
     options = {
         "out": str(out),

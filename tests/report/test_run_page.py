@@ -22,7 +22,8 @@ from sclcs.report.html.sections.costs import run_costs
 from sclcs.report.html.sections.methods import methods_text
 from sclcs.run_folder import RunFolder
 
-ALL = ["answer", "ranking", "agreement", "core-set", "connectivity", "costs", "losses", "methods"]
+ALL = ["answer", "ranking", "card", "agreement", "core-set", "connectivity", "costs", "losses"]
+ALL += ["methods"]
 
 
 class Page(HTMLParser):
@@ -108,6 +109,21 @@ def test_names_from_data_stay_text(html, page):
     assert html.count("</script>") == 1 + len(page.data)
 
 
+def test_the_card_shows_every_operator_in_pictures_and_in_a_table(finished_run, page):
+    card = finished_run.card("diagnosis")
+    assert card.names == ["reliability", "motion", "site"]
+    for sentence in card.sentences:
+        assert sentence in page.text
+    tips = [found.get("data-tip", "").replace("−", "-") for found in page.tags("circle")]
+    for row in card.table.to_dict(orient="records"):
+        shown = [tip for tip in tips if f"({row['spi']}): diagnosis {row['target']:.3f}" in tip]
+        assert len(shown) == len(card.names), row["spi"]  # one picture per criterion
+        assert all(f"motion {row['motion']:.3f}" in tip for tip in shown)
+        assert all(("on the front" in tip) == row["front"] for tip in shown)
+    assert "lower is better" in page.text
+    assert "higher is better" in page.text
+
+
 def test_the_same_folder_gives_the_same_page(finished_run, html, copied_run):
     assert run_report(finished_run.path).get_standalone() == html
     assert run_report(copied_run).get_standalone() == html
@@ -129,7 +145,7 @@ def test_the_answer_names_the_best_on_everybody(finished_run, page):
 
 def test_every_operator_is_a_row(finished_run, page):
     tables = [found["id"] for found in page.tags("table") if "sortable" in found.get("class", "")]
-    assert tables == ["ranking-table-1", "ranking-table-2"]
+    assert tables == ["ranking-table-1", "ranking-table-2", "card-table-1", "card-table-2"]
     rows = [found for found in page.tags("tr") if "data-family" in found]
     assert len(rows) == 2 * len(OPERATORS)
     assert {row["data-directed"] for row in rows} == {"yes", "no"}
@@ -249,7 +265,7 @@ def trained(run, snapshots=None):
 def test_a_trained_encoder_has_its_section(copied_run):
     trained(copied_run).save(copied_run.encoder_folder)
     page = Page(run_report(copied_run).get_standalone())
-    assert page.sections() == [*ALL[:4], "training", *ALL[4:]]
+    assert page.sections() == [*ALL[:5], "training", *ALL[5:]]
     assert "trained for 5 epochs (seed 7, 1.2 min)" in page.text
     assert "0.2 at the end" in page.text
     assert "kept no weights" in page.text
