@@ -121,7 +121,7 @@ def read_bids(
     shared_tr, tr_facts = split_tr(_repetition_times(folder, kept, tr))
     scans = _scans(kept, regions_found, tr_facts)
     read = Scans(scans, regions_found, shared_tr, provenance, problems)
-    read = attach_motion(read, {file.name.scan_id: file for file in kept})
+    read = attach_motion(read, {one.file.name.scan_id: one.file for one in kept})
     subjects = {file.subject for file in found}
     table_path = Path(participants) if participants else find_participants(folder, subjects)
     if table_path is not None:
