@@ -133,6 +133,10 @@ def simulated_table(cells: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _known(value: float | None) -> str:
+    return "not estimated" if value is None or np.isnan(value) else f"{value:.3f}"
+
+
 def _head(names: tuple[str, ...]) -> list[str]:
     return [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
 
@@ -168,8 +172,8 @@ def psychosis(source: Path, work: Path, spis: str) -> pd.DataFrame:
                         "smallest_uncorrected_p": ranking.table["p_single"].min(),
                         "best": best["spi"],
                         "best_score": best["score"],
-                        "worth": ranking.findings["worth"]["new_subjects"],
-                        "halves_kendall": ranking.findings["halves"]["kendall"],
+                        "worth": ranking.findings.get("worth", {}).get("new_subjects"),
+                        "halves_kendall": ranking.findings.get("halves", {}).get("kendall"),
                         "verdict": ranking.answer[0],
                     }
                 )
@@ -186,7 +190,7 @@ def psychosis_table(cells: pd.DataFrame) -> str:
     )  # fmt: skip
     lines += [
         f"| {row.preprocessing} | {row.outcome} | {row.score} | {row.subjects} | {row.p:.2f} | "
-        f"{row.smallest_uncorrected_p:.3f} | {row.best_score:.3f} | {row.worth:.3f} |"
+        f"{row.smallest_uncorrected_p:.3f} | {row.best_score:.3f} | {_known(row.worth)} |"
         for row in cells.itertuples()
     ]
     return "\n".join(lines) + "\n"
@@ -216,8 +220,8 @@ def answers(runs: list[Path]) -> pd.DataFrame:
                     "could_be_best": found["best_set"]["entries"],
                     "best": best["spi"],
                     "best_score": best["target"],
-                    "worth": found["worth"]["new_subjects"],
-                    "halves_kendall": found["halves"]["kendall"],
+                    "worth": found.get("worth", {}).get("new_subjects"),
+                    "halves_kendall": found.get("halves", {}).get("kendall"),
                     **{name: best[name] for name in card.names},
                     "front": int(card.table["front"].sum()),
                     "cpu_seconds": sum(stage.get("cpu_seconds", 0.0) for stage in stages),
@@ -239,7 +243,7 @@ def answers_table(cells: pd.DataFrame) -> str:
     lines += [
         f"| {row.run} | {row.task} ({row.score}) | {row.covariates or 'none'} | {row.subjects} | "
         f"{row.p:.3g} | {row.see_it} of {row.operators} | {row.could_be_best} | {row.best} | "
-        f"{row.best_score:.3f} | {row.worth:.3f} | {row.reliability:.2f} | {row.motion:.3f} | "
+        f"{row.best_score:.3f} | {_known(row.worth)} | {row.reliability:.2f} | {row.motion:.3f} | "
         f"{row.site:.3f} |"
         for row in cells.itertuples()
     ]

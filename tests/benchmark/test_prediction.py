@@ -172,6 +172,9 @@ def test_predict_ranks_like_any_score_and_leaves_sites_out(rng):
     ranking = rank(source, "diagnosis", score="predict", **options)
     assert ranking.table["spi"].iloc[0] == "prec_OAS"
     assert ranking.table["score"].iloc[0] > 0.9
+    # Both halves trained the models: how they agree says nothing of new subjects.
+    assert not {"worth", "halves"} & set(ranking.findings)
+    assert any("not estimated for predictions" in sentence for sentence in ranking.answer)
     assert ranking.table["p"].iloc[0] < 0.05 < ranking.table["p"].iloc[1]
     assert ranking.table["low"].iloc[0] <= ranking.table["score"].iloc[0]
     by_site = rank(source, "diagnosis", score="predict", leave_out="site", **options)

@@ -73,6 +73,9 @@ class Criterion:
     of_pairs : bool
         Whether it compares samples in pairs. Such a score takes categories out by comparing
         inside them only, and cannot take numbers out.
+    learns : bool
+        Whether scores of some subjects come from models that others trained. Halves of the
+        subjects are then not independent: they say nothing of the worth on new subjects.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Criterion:
     version: int = 1
     statistics: Callable[[KernelView, Integers], Floats] | None = None
     of_pairs: bool = True
+    learns: bool = False
 
     def check(self, question: Question) -> None:
         """Raise if it cannot do what a question asks with covariates or harmonisation."""
@@ -189,6 +193,8 @@ _BUILT_IN = (
         kinds=("classes", "number"),
         chance=None,
         statistics=_predict_statistics,
+        learns=True,
+        version=2,
         of_pairs=False,
     ),
     Criterion(
@@ -201,6 +207,8 @@ _BUILT_IN = (
         kinds=("number",),
         chance=0.0,
         statistics=_predict_statistics,
+        learns=True,
+        version=2,
         of_pairs=False,
     ),
     Criterion(

@@ -78,7 +78,7 @@ def find(
     columns |= _tests(statistics, scatters, question)
     table = _table(evaluation, point, groups, {k: v[entry_of] for k, v in columns.items()})
     table["equivalents"] = _equivalents(evaluation.operators, entry_of)
-    return table, _findings(columns, halves, point[firsts], question)
+    return table, _findings(columns, None if criterion.learns else halves, point[firsts], question)
 
 
 def _columns(
@@ -155,7 +155,7 @@ def _equivalents(operators: list[str], entry_of: Integers) -> list[str]:
 
 
 def _findings(
-    columns: dict[str, NDArray[Any]], halves: Floats, point: Floats, question: Question
+    columns: dict[str, NDArray[Any]], halves: Floats | None, point: Floats, question: Question
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"entries": int(np.isfinite(point).sum())}
     if question.target.kind == "classes":
@@ -172,8 +172,8 @@ def _findings(
     if columns["best_set"].any():
         size = int(columns["best_set"].sum())
         found["best_set"] = {"entries": size, "confidence": BEST_CONFIDENCE}
-    worth = new_subjects_worth(halves)
-    if worth is not None:
+    worth = None if halves is None else new_subjects_worth(halves)
+    if worth is not None and halves is not None:
         found["worth"] = asdict(worth)
         found["halves"] = _halves_agreement(halves)
     if np.isfinite(columns["scatter_p"]).any() and np.isfinite(point).any():

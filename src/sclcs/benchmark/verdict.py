@@ -24,6 +24,7 @@ __all__ = [
     "sentences",
 ]
 
+LEARNED = ("predict", "predict_r2")  # scores of models that all subjects trained
 CANNOT_ANSWER = 0.2  # Kendall of halves below which the order of operators is not repeatable
 ROUGHLY = 0.4
 Kind = Literal["ranks-only", "no-effect", "untestable", "cannot-answer", "one", "several", "order"]
@@ -203,6 +204,11 @@ def _ranks_only(ranking: Ranking) -> str:
 
 
 def _worth(ranking: Ranking, worth: dict[str, Any] | None) -> str:
+    if ranking.score in LEARNED and "best_set" in ranking.findings:
+        return (
+            "What the choice is worth on new subjects is not estimated for predictions: every "
+            "half of the subjects helped to train those of the other. Keep subjects apart to know."
+        )
     if worth is None or not ranking.table["score"].notna().any():
         return ""
     own = float(ranking.table["score"].max())
