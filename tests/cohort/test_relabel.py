@@ -8,7 +8,7 @@ import pytest
 
 from sclcs import Cohort, simulate_cohort
 from sclcs.cohort.check import check_cohort
-from sclcs.cohort.relabel import label_cohort
+from sclcs.cohort.facts.relabel import label_cohort
 from sclcs.cohort.storage import aside_path
 from sclcs.core.errors import InputError, UnknownNameError
 

@@ -151,7 +151,7 @@ def label(
     from typing import Any, cast
 
     from sclcs.cli.question_options import split_names
-    from sclcs.cohort.relabel import label_cohort
+    from sclcs.cohort.facts.relabel import label_cohort
 
     found, done = label_cohort(
         cohort,

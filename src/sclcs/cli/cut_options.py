@@ -142,7 +142,7 @@ class CutOptions:
         if self.drop_regions:
             scans = drop_regions(scans, self.drop_regions)
         if self.max_fd is not None:
-            from sclcs.cohort.motion import without_motion
+            from sclcs.cohort.facts.motion import without_motion
 
             scans = without_motion(scans, self.max_fd)
         if self.resample is not None:

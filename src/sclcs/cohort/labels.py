@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sclcs.cohort.facts.motion import MEAN_FD, with_mean_fd
 from sclcs.cohort.label_table import By, LabelTable, fact_name, read_label_table
-from sclcs.cohort.motion import MEAN_FD, with_mean_fd
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.core.errors import InputError, name_first

@@ -28,8 +28,8 @@ from sclcs.cohort.bids_files import (
     select_files,
 )
 from sclcs.cohort.bids_names import BidsName
+from sclcs.cohort.facts.motion import attach_motion
 from sclcs.cohort.labels import read_label_table
-from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.bids_coverage import find_coverage
 from sclcs.cohort.readers.series_files import SeriesFile, look_at

@@ -16,8 +16,8 @@ from sclcs.cohort.bids_dataset import (
     with_note,
 )
 from sclcs.cohort.bids_files import Choice
+from sclcs.cohort.facts.motion import attach_motion
 from sclcs.cohort.labels import attach_labels, read_label_table
-from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.atlases import is_named_atlas, named_atlas
 from sclcs.cohort.readers.nifti_confounds import NO_CONFOUNDS, Confounds

@@ -11,10 +11,10 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.facts.motion import with_mean_fd
 from sclcs.cohort.fingerprint import fingerprint
 from sclcs.cohort.label_table import LabelTable, read_label_table
 from sclcs.cohort.labels import match_ids
-from sclcs.cohort.motion import with_mean_fd
 from sclcs.cohort.storage import aside_path, open_cohort, replace_samples
 from sclcs.cohort.table import clean_table
 from sclcs.core.errors import InputError, name_first
