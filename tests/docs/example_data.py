@@ -136,7 +136,26 @@ def make_tutorial_abide(folder, rng):
     Cohort(made.signals, samples, made.regions, 2.0).save(folder / "abide.zarr")
 
 
+def make_gallery(folder, rng):
+    """Images of 24 people, six regions; in half of them two regions go together."""
+    import nibabel as nib
+
+    affine = np.diag([3.0, 3.0, 3.0, 1.0])
+    atlas = np.repeat(np.arange(1, 7), 8).reshape(6, 2, 4)
+    nib.save(nib.Nifti1Image(atlas.astype(np.int32), affine), folder / "atlas.nii.gz")
+    rows = []
+    for k in range(24):
+        signals = rng.normal(size=(6, 90))
+        signals[1] += 1.5 * (k % 2) * signals[0]
+        image = signals[atlas - 1] + 0.1 * rng.normal(size=(*atlas.shape, 90)) + 100
+        nib.save(nib.Nifti1Image(image.astype(np.float32), affine), folder / f"sub-{k:02d}.nii.gz")
+        rows.append((f"scan{k:02d}", f"sub-{k:02d}", 0, ("control", "patient")[k % 2]))
+    table = pd.DataFrame(rows, columns=["scan", "subject", "window", "diagnosis"])
+    table.to_csv(folder / "participants.csv", index=False)
+
+
 MAKERS = {
+    "docs/gallery.md": (make_gallery,),
     "docs/cohorts.md": (
         make_arrays,
         make_scan_folder,

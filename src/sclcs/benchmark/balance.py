@@ -54,6 +54,13 @@ def balance(
         ``{column}_l1_samples`` and ``{column}_l1_subjects``, the sum over values of the
         absolute difference of the shares in core-set and cohort (0 to 2), and
         ``shares[column]``, the shares themselves.
+
+    Examples
+    --------
+    >>> from sclcs import CoreSet, simulate_cohort
+    >>> cohort = simulate_cohort(8, 2, 4, length=20, seed=1)
+    >>> balance(cohort, CoreSet(cohort.sample_ids[:4]))["samples"]
+    4
     """
     whole = cohort.samples
     chosen = whole.iloc[coreset.rows(whole.index)]

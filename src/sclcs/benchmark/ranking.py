@@ -83,6 +83,14 @@ class Ranking:
     findings : mapping, optional
         What may be said about all operators together, see
         :func:`sclcs.benchmark.findings.find`. JSON values only.
+
+    Examples
+    --------
+    >>> cohort = sclcs.simulate_cohort(8, 2, 5, length=40, stride=40, seed=1)
+    >>> found = sclcs.benchmark.rank(cohort, "subject", ["kendalltau", "pec"], permutations=0)
+    >>> best = found.table.sort_values("score", ascending=False).iloc[0]
+    >>> int(best["rank"])
+    1
     """
 
     @checked

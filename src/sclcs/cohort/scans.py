@@ -74,6 +74,13 @@ class Scans(Sequence[Scan]):
     problems : sequence of Problem
         What the reader already found: scans without labels, labels without scans, ...
         Their policy is decided when the cohort is built.
+
+    Examples
+    --------
+    >>> arrays = [np.random.default_rng(k).normal(size=(4, 50 + k)) for k in range(3)]
+    >>> scans = Scans.from_arrays(arrays, subjects=["a", "b", "c"], tr=2.0)
+    >>> len(scans), scans.regions[0]
+    (3, 'region-0')
     """
 
     def __init__(

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,7 @@ def compute_batch(
     sample_keys: Sequence[object] | None = None,
     lengths: Sequence[int] | NDArray[np.int64] | None = None,
     memory_bytes: int = DEFAULT_MEMORY,
+    regions: Sequence[str] | None = None,
 ) -> xr.DataArray:
     """Compute matrices of arrays; :func:`sclcs.spi.compute` explains it all.
 
@@ -60,11 +61,12 @@ def compute_batch(
         Finite real numbers.
     spis, n_jobs, seed, sample_keys, lengths, memory_bytes
         As there.
+    regions : sequence of str, optional
+        Names of the regions; by default they are numbered.
 
     Returns
     -------
     xarray.DataArray
-        With numbers for names of regions.
     """
     identifiers = resolve(spis)
     if lengths is not None:
@@ -73,7 +75,7 @@ def compute_batch(
             np.asarray(lengths),
             identifiers,
             sample_keys,
-            {"n_jobs": n_jobs, "seed": seed, "memory_bytes": memory_bytes},
+            {"n_jobs": n_jobs, "seed": seed, "memory_bytes": memory_bytes, "regions": regions},
         )
     batch = check_signals(signals)
     n_samples, n_regions, _ = batch.shape
@@ -106,6 +108,8 @@ def compute_batch(
     labels: dict[str, object] = {"spi": identifiers, "sample": np.arange(n_samples)}
     if sample_keys is not None:
         labels["sample"] = list(sample_keys)
+    for axis in ("source", "target"):
+        labels[axis] = np.arange(n_regions) if regions is None else np.asarray(regions)
     return _label(values, labels, status, reason, seed)
 
 
@@ -114,7 +118,7 @@ def _compute_by_length(
     lengths: NDArray[np.int64],
     identifiers: list[str],
     sample_keys: Sequence[object] | None,
-    options: Mapping[str, int],
+    options: Mapping[str, Any],
 ) -> xr.DataArray:
     """Compute samples of one length together and put the results into their order."""
     import xarray as xr
@@ -133,6 +137,7 @@ def _compute_by_length(
             n_jobs=options["n_jobs"],
             seed=options["seed"],
             memory_bytes=options["memory_bytes"],
+            regions=options["regions"],
         )
         for length, rows in by_length(lengths)
     ]
@@ -259,8 +264,6 @@ def _label(
             **labels,
             "operator": ("spi", [operator_name(identifier) for identifier in identifiers]),
             "units": ("spi", units),
-            "source": np.arange(values.shape[2]),
-            "target": np.arange(values.shape[3]),
             "status": (("spi", "sample"), status.astype(str)),
             "reason": (("spi", "sample"), reason.astype(str)),
         },

@@ -95,7 +95,7 @@ def compute(
     5
     """
     given = _read(signals)
-    found = compute_batch(
+    return compute_batch(
         given.values,
         spis,
         n_jobs,
@@ -103,10 +103,8 @@ def compute(
         sample_keys=given.samples if sample_keys is None else sample_keys,
         lengths=given.lengths if lengths is None else lengths,
         memory_bytes=memory_bytes,
+        regions=given.regions,
     )
-    if given.regions is None:
-        return found
-    return found.assign_coords(source=list(given.regions), target=list(given.regions))
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,12 @@ def status_table(result: xr.DataArray) -> pd.DataFrame:
     pandas.DataFrame
         With the columns ``spi``, ``sample``, ``status`` and ``reason``, one row per
         operator and sample.
+
+    Examples
+    --------
+    >>> fc = sclcs.spi.compute(np.random.default_rng(0).normal(size=(3, 5, 80)), "kendalltau")
+    >>> status_table(fc)["status"].tolist()
+    ['ok', 'ok', 'ok']
     """
     names, samples = result["spi"].to_numpy(), result["sample"].to_numpy()
     return pd.DataFrame(
