@@ -144,7 +144,7 @@ def fill_store(
     who: ExecutorChoice | None = None,
     *,
     share: Share | None = None,
-    known: Sequence[FCStore] = (),
+    known: Sequence[FCStore | KnownRows] = (),
 ) -> FillReport:
     """Compute what a store still lacks.
 
@@ -155,8 +155,9 @@ def fill_store(
         Who does the work; this process by default.
     share : Share, optional
         Which part of it.
-    known : sequence of FCStore
-        Other stores of the cohort; matrices that one of them holds are copied.
+    known : sequence of FCStore or KnownRows
+        Other stores of the cohort, or rows that the caller knows to be of the same samples;
+        matrices that one of them holds are copied.
 
     Returns
     -------
@@ -258,11 +259,16 @@ def _pieces(computation: Computation, share: Share | None) -> list[Piece]:
     return list(work.pieces) if share is None else work.deal(share.count)[share.number - 1]
 
 
-def _known(computation: Computation, stores: Sequence[FCStore]) -> list[KnownRows]:
+def _known(computation: Computation, others: Sequence[FCStore | KnownRows]) -> list[KnownRows]:
     store = computation.store
     if computation.force:
         return []
-    found = [known_rows(other, store.sample_ids, store.fingerprint) for other in stores]
+    found = [
+        other
+        if isinstance(other, KnownRows)
+        else known_rows(other, store.sample_ids, store.fingerprint)
+        for other in others
+    ]
     useful = [rows for rows in found if rows is not None]
     return sorted(useful, key=lambda known: -int((known.rows >= 0).sum()))  # the largest first
 

@@ -20,7 +20,7 @@ from sclcs.spi.fc_store import FCStore
 from sclcs.spi.status import OperatorOutcome, Status
 from sclcs.spi.versions import operator_stamp
 
-__all__ = ["KnownRows", "known_rows", "read_known"]
+__all__ = ["KnownRows", "known_rows", "read_known", "rows_in"]
 
 Integers = NDArray[np.int64]
 
@@ -49,6 +49,11 @@ def known_rows(store: FCStore, sample_ids: Sequence[str], fingerprint: str) -> K
     """Return where samples are in a store; None if it is of another cohort or has none of them."""
     if store.fingerprint != fingerprint:
         return None
+    return rows_in(store, sample_ids)
+
+
+def rows_in(store: FCStore, sample_ids: Sequence[str]) -> KnownRows | None:
+    """Return where samples are in a store that is known to be of the same signals."""
     rows = store.samples.index.get_indexer(pd.Index(list(sample_ids))).astype(np.int64)
     return KnownRows(store.layout, rows) if (rows >= 0).any() else None
 
