@@ -14,7 +14,7 @@ ROOMS = [
 MOST_FILES = 30
 #: Families of operators are loaded by their name in the catalogue, executors from their folder.
 LOADED_BY_NAME = r"sclcs\.(spi\.families|compute\.executors)\.\w+"
-STARTED = {"sclcs", "sclcs.__main__", "sclcs.cli.main"}
+STARTED = {"sclcs", "sclcs.__main__", "sclcs.cli.main", "sclcs.cli.bids_app"}
 
 
 def test_the_rooms_are_those_of_the_layers():

@@ -8,8 +8,6 @@ and for T = 70 only 38 words per pair. Long records are worked off in blocks of 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,30 +15,16 @@ from numpy.typing import NDArray
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
 from sclcs.spi.context import FamilyContext
+from sclcs.spi.squared import Form, both_forms, in_forms
 
-__all__ = ["MEMBERS", "KendallParameters", "compute"]
+__all__ = ["MEMBERS", "compute"]
 
 _Words = NDArray[np.uint64]
 _Counts = NDArray[np.int64]
 _WORD_BITS = 64
 
 
-@dataclass(frozen=True)
-class KendallParameters:
-    """Which form of tau-b.
-
-    Parameters
-    ----------
-    squared : bool
-        Square the coefficient.
-    """
-
-    squared: bool
-
-
-MEMBERS: Mapping[str, KendallParameters] = MappingProxyType(
-    {"kendalltau": KendallParameters(squared=False), "kendalltau-sq": KendallParameters(True)}
-)
+MEMBERS: Mapping[str, Form] = both_forms("kendalltau")
 
 
 def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
@@ -60,7 +44,7 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     dict of str to array, shape (sample, region, region)
     """
     tau = np.stack([_tau_b(sample, context.memory_bytes) for sample in signals])
-    return {name: tau * tau if MEMBERS[name].squared else tau for name in members}
+    return in_forms(tau, members, MEMBERS)
 
 
 def _tau_b(rows: Array, memory_bytes: int) -> Array:

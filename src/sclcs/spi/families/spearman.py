@@ -6,34 +6,18 @@ Pearson's correlation of the ranks; tied values share the mean of their ranks.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from scipy.stats import rankdata
 
 from sclcs.numerics.arrays import Array
 from sclcs.spi.context import FamilyContext
+from sclcs.spi.squared import Form, both_forms, in_forms
 
-__all__ = ["MEMBERS", "SpearmanParameters", "compute"]
-
-
-@dataclass(frozen=True)
-class SpearmanParameters:
-    """Which form of the coefficient.
-
-    Parameters
-    ----------
-    squared : bool
-        Square the coefficient.
-    """
-
-    squared: bool
+__all__ = ["MEMBERS", "compute"]
 
 
-MEMBERS: Mapping[str, SpearmanParameters] = MappingProxyType(
-    {"spearmanr": SpearmanParameters(squared=False), "spearmanr-sq": SpearmanParameters(True)}
-)
+MEMBERS: Mapping[str, Form] = both_forms("spearmanr")
 
 
 def compute(signals: Array, members: Collection[str], context: FamilyContext) -> dict[str, Array]:
@@ -54,7 +38,7 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     """
     del context
     rho = np.stack([_rank_correlation(sample) for sample in signals])
-    return {name: rho * rho if MEMBERS[name].squared else rho for name in members}
+    return in_forms(rho, members, MEMBERS)
 
 
 def _rank_correlation(rows: Array) -> Array:
