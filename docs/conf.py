@@ -26,10 +26,16 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
     "offline_math",  # ours: formulas are pictures, so that pages read without a network
 ]
 html_math_renderer = "mathtext"
-exclude_patterns = ["_build", "generated/*_table.md"]  # tables are included by pages
+exclude_patterns = [
+    "_build",
+    "generated/*_table.md",  # tables are included by pages
+    "gallery/*.ipynb",
+    "gallery/*.py",
+]
 templates_path: list[str] = []
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -57,3 +63,19 @@ html_theme_options = {
 }
 copybutton_prompt_text = r"\$ |>>> "
 copybutton_prompt_is_regexp = True
+
+# Examples run while the documentation is built; one that fails stops the build.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "image_scrapers": ("matplotlib",),
+    "capture_repr": (),
+    "reference_url": {"sclcs": None},
+}

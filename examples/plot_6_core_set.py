@@ -1,0 +1,25 @@
+"""
+Which scans would do?
+=====================
+
+Core-sets: the paper's idea. A stratified draw keeps the shares of classes and sites at every size.
+"""
+
+import sclcs
+from sclcs.benchmark import balance, consistency, rank
+from sclcs.selection import select
+
+cohort = sclcs.simulate_cohort(40, 3, 12, length=60, stride=60, seed=6)
+core = select(cohort, method="stratified", ratio=0.2, seed=0)
+print(core)
+found = balance(cohort, core)
+print("difference of the shares of classes:", round(found["diagnosis_l1_subjects"], 2))
+print("difference of the shares of sites:", round(found["site_l1_subjects"], 2))
+
+# %%
+# How well does the core-set keep the order of operators?
+
+settings = {"permutations": 0, "bootstrap": 0}
+everybody = rank(cohort, "subject", "panel", **settings)
+some = rank(cohort, "subject", "panel", core, **settings)
+print({name: round(value, 2) for name, value in consistency(everybody, some, k=(5,)).items()})
