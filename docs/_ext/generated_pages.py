@@ -11,6 +11,7 @@ from benchmark_pages import benchmarks_page
 from experiment_pages import experiment_section, experiments_table, section_names
 from markdown_table import table
 from plan_pages import cost_laws_table, plan_check_table
+from scale_pages import scale_table
 from selector_pages import comparison_table, parameters_page, selectors_table
 
 from sclcs.cohort.simulation.calibration import calibration
@@ -171,6 +172,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "selector_comparison_table.md": comparison_table,
     "selector_parameters.md": parameters_page,
     "guided_table.md": guided_table,
+    "scale_table.md": scale_table,
     "scaling_table.md": scaling_table,
     "cost_laws_table.md": cost_laws_table,
     "plan_check_table.md": plan_check_table,

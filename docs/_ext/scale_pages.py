@@ -1,0 +1,57 @@
+"""What a very large cohort would cost, from the measured laws of the package."""
+
+from __future__ import annotations
+
+from markdown_table import table
+
+from sclcs.spi import resolve
+from sclcs.spi.cost_laws import cost_law
+from sclcs.spi.fc_layout import block_size_for
+from sclcs.spi.runner import family_members
+
+CORES = 1000
+COHORTS = {
+    "ABIDE-like: 1 000 scans, 100 regions, 200 time points": (1_000, 100, 200),
+    "HCP-like: 4 000 scans, 400 regions, 1200 time points": (4_000, 400, 1200),
+    "UK Biobank: 50 000 scans, 400 regions, 490 time points": (50_000, 400, 490),
+}
+SETS = ("panel", "paper-fast", "all")
+HOUR, TERABYTE = 3600.0, 1e12
+
+
+def scale_table() -> str:
+    """Return time, disk, files and memory of three cohorts and three sets of operators."""
+    rows = [
+        (name, spis, *_figures(spis, *shape)) for name, shape in COHORTS.items() for spis in SETS
+    ]
+    header = ["cohort", "operators", "CPU hours", f"hours on {CORES} cores", "longest task"]
+    return table([*header, "disk", "files", "similarities of all pairs"], rows)
+
+
+def _figures(spis: str, samples: int, regions: int, timepoints: int) -> tuple[str, ...]:
+    members = family_members(resolve(spis))
+    per_sample = {
+        family: _seconds(family, len(names), regions, timepoints)
+        for family, names in members.items()
+    }
+    block = block_size_for(regions)
+    cpu = samples * sum(per_sample.values()) / HOUR
+    longest = block * max(per_sample.values()) / HOUR
+    n_operators = sum(map(len, members.values()))
+    entry_bytes = 4.0
+    disk = samples * regions**2 * entry_bytes * n_operators / TERABYTE
+    files = -(-samples // block) * (n_operators + len(members))
+    gram = samples**2 * 4 / 1e9
+    return (
+        f"{cpu:,.1f}" if cpu < 10 else f"{cpu:,.0f}",
+        f"{max(cpu / CORES, longest):,.2f}",
+        f"{longest:.1f} h" if longest >= 0.1 else f"{60 * longest:.1f} min",
+        f"{disk:,.2f} TB",
+        f"{files:,}",
+        f"{gram:,.2g} GB",
+    )
+
+
+def _seconds(family: str, n_members: int, regions: int, timepoints: int) -> float:
+    whole = len(family_members(resolve("all"))[family])
+    return cost_law(family).seconds_at(regions, timepoints) * n_members / whole
