@@ -9,7 +9,7 @@ from typing import Literal, cast
 import numpy as np
 import pandas as pd
 
-from sclcs.cohort.table import label_column
+from sclcs.cohort.table import FEW_VALUES, NEVER_QUANTITIES, label_column
 from sclcs.core.errors import InputError
 
 __all__ = ["KINDS", "Kind", "Target", "TreatAs", "column_kind", "find_target", "treatment_of"]
@@ -19,8 +19,6 @@ KINDS: tuple[Kind, ...] = ("subject", "classes", "number")
 Treatment = Literal["number", "classes"]
 #: How columns of numbers are treated: ``"number"``, ``"age=number"``, several, or a mapping.
 TreatAs = str | Sequence[str] | Mapping[str, str] | None
-NEVER_QUANTITIES = ("site", "scanner", "session")  # whatever code people give them
-FEW_VALUES = 10  # numbers with more different values are quantities, not codes of classes
 FEWEST_PER_CLASS = 5  # subjects per value, on average, below which values are not classes
 
 

@@ -142,8 +142,9 @@ def effect_sentence(ranking: Ranking) -> str:
             f"{effect['p']:.2g}, target permuted{where}). The order of operators is noise."
         )
     many = "1 of them sees" if effect["operators"] == 1 else f"{effect['operators']} of them see"
+    seen = "Persons can be told apart" if what == "persons" else f"There is an effect of {what}"
     return (
-        f"There is an effect of {what} (family-wise p {_p(effect['p'])} over {n} operators, "
+        f"{seen} (family-wise p {_p(effect['p'])} over {n} operators, "
         f"target permuted{where}); {many} it beyond chance."
     )
 
@@ -214,8 +215,8 @@ def _worth(ranking: Ranking, worth: dict[str, Any] | None) -> str:
     own = float(ranking.table["score"].max())
     return (
         f"The winner's own score, {own:.3g}, is the largest of many. Chosen on half of the "
-        f"subjects and scored on the other half it is {worth['new_subjects']:.3g} "
-        f"({worth['low']:.3g} to {worth['high']:.3g})."
+        f"subjects and scored on the other half it is {worth['new_subjects']:.3g} (mean of many "
+        "divisions)."
     )
 
 

@@ -29,6 +29,8 @@ __all__ = [
 
 REQUIRED = ("subject", "window")
 MAX_CLASSES = 30
+FEW_VALUES = 10  # numbers with more different values are quantities, not codes of classes
+NEVER_QUANTITIES = ("site", "scanner", "session")  # whatever code people give them
 _BOOKKEEPING = {"subject", "window", "scan", "start", "n_timepoints"}
 
 
@@ -207,4 +209,6 @@ def number_columns(table: pd.DataFrame) -> list[str]:
 def _few(column: pd.Series) -> bool:
     values = column.dropna()
     fractions = values.dtype.kind == "f" and not (values == values.round()).all()
-    return bool(1 <= values.nunique() <= MAX_CLASSES and not fractions)
+    quantity = values.dtype.kind in "iuf" and str(column.name) not in NEVER_QUANTITIES
+    most = FEW_VALUES if quantity else MAX_CLASSES
+    return bool(1 <= values.nunique() <= most and not fractions)
