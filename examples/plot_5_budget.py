@@ -12,15 +12,22 @@ from pathlib import Path
 import sclcs
 
 cohort = sclcs.simulate_cohort(60, 2, 10, length=60, stride=60, seed=5)
-operators = ["panel", "family:kendall", "family:spearman", "dcorr", "hsic"]
 out = Path(tempfile.mkdtemp()) / "RUN"
 result = sclcs.run(
-    cohort, out=out, tasks="subject", spis=operators, budget="30%", permutations=200, bootstrap=200
+    cohort,
+    out=out,
+    tasks="subject",
+    spis=["panel", "family:kendall", "family:covariance", "family:nearest_neighbour"],
+    budget="25%",
+    exact_below=0,  # so small a cohort would be computed exactly, whatever the budget
+    permutations=200,
+    bootstrap=200,
 )
 print(result)
 
 # %%
 # ``source`` says which scores are exact and which are estimated:
 
-table = sclcs.Ranking.open(next(out.glob("ranking*.csv"))).table
+table = result.rankings["subject"].table
 print(table["source"].value_counts().to_string())
+print(table[["spi", "score", "low", "high", "source"]].head(8).to_string(index=False))

@@ -116,8 +116,7 @@ def gather_participants(
         out / GROUP / COHORT, {home.name: Cohort.open(home / COHORT) for home in homes}
     )
     run = out / GROUP / "run"
-    run.mkdir(parents=True, exist_ok=True)
-    store = RunFolder(run).whole_store
+    store = RunFolder.create(run).whole_store
     computation = open_computation(cohort, store, list(spis), seed=seed)
     parts = [rows_in(FCStore.open(home / STORE), cohort.sample_ids) for home in homes]
     fill_store(computation, who, known=[rows for rows in parts if rows is not None])
