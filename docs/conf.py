@@ -33,8 +33,9 @@ html_math_renderer = "mathtext"
 exclude_patterns = [
     "_build",
     "generated/*_table.md",  # tables are included by pages
-    "gallery/*.ipynb",
-    "gallery/*.py",
+    "examples/*.ipynb",
+    "examples/*.py",
+    "gallery/*.ipynb",  # the notebook of the page of that name
 ]
 templates_path: list[str] = []
 
@@ -67,7 +68,7 @@ copybutton_prompt_is_regexp = True
 # Examples run while the documentation is built; one that fails stops the build.
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
-    "gallery_dirs": "gallery",
+    "gallery_dirs": "examples",
     "filename_pattern": r"plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
