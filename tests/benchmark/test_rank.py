@@ -21,6 +21,7 @@ from sclcs.benchmark import (
 from sclcs.benchmark import criteria as criteria_module
 from sclcs.benchmark.ranking import COLUMNS
 from sclcs.benchmark.ranks import descending_ranks, share_scores
+from sclcs.benchmark.verdict import entry_name
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
 from sclcs.spi import compute
@@ -147,6 +148,16 @@ def test_rank_equivalent_operators_are_one_group(labelled_cohort, rng):
     }
     groups = ranking.groups.set_index("spi")
     assert groups["also"].to_dict() == {"cov_EmpiricalCovariance": ["cov_OAS"], "pec": []}
+    name = "Pearson correlation (cov_EmpiricalCovariance) and 1 equivalent"
+    assert name in [entry_name(row) for _, row in ranking.groups.iterrows()]
+    # Ranked alone, it still stands for those that need not be computed.
+    alone = rank(ArraySource(fc[[0, 2]], names[::2], labelled_cohort), bootstrap=0, permutations=0)
+    assert set(alone.table["equivalents"]) == {""}
+    named = alone.naming({"cov_EmpiricalCovariance": ["cov_OAS", "cov_LedoitWolf"]})
+    assert named.groups.set_index("spi").loc["cov_EmpiricalCovariance", "also"] == [
+        "cov_LedoitWolf",
+        "cov_OAS",
+    ]
     pearson = rank(ArraySource(fc, names, labelled_cohort), similarity="pearson").table
     assert set(pearson["rank_group"]) == {""}
 

@@ -276,6 +276,13 @@ def test_a_guided_choice_keeps_its_panel(cohort, tmp_path):
     assert facts["task"] == tasks
     assert {item["task"] for item in facts["certificate"]} == set(tasks)
     assert folder.confirmation()["costs"]["panel"] > 0
+    # Winners were chosen with the labels that would test them; the panel was not.
+    assert folder.ranking().ranks_only
+    for task in tasks:
+        panels = rank(folder.whole_matrices, task, panel, bootstrap=0).findings
+        told = folder.confirmation()["tasks"][task]
+        assert told["effect"] == panels["effect"] | {"entries": panels["entries"]}
+        assert told["inside_interval"] is None
     # Guided by other tasks it chooses again, but the panel's matrices are there.
     redone = start(cohort, out, tasks=["subject"], **guided)
     assert "select" in redone
