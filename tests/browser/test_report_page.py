@@ -85,7 +85,7 @@ def test_sorting_with_the_mouse(visit):
     assert sorted(names, key=str.lower) == sorted(OPERATORS, key=str.lower)
     assert names[0] == "cov_EmpiricalCovariance"
     head(page, "Cost").locator("button").click()
-    assert in_order(values(page, 6))
+    assert in_order(values(page, 7))
 
 
 def test_sorting_with_the_keyboard(visit):
