@@ -33,10 +33,15 @@ def test_scores_are_those_of_rank_and_are_kept(scorer, monkeypatch):
     cores = [select(cohort, "random", 0.7, seed) for seed in range(20)]
     requests = [(task, core) for core in cores for task in ("subject", "diagnosis")]
     found = kept.core(requests)
-    for (task, core), table in zip(requests[:4], found[:4], strict=True):
+    quick = {"bootstrap": 0, "permutations": 0}
+    papers_way = {"pooled": True, "overlapping": True, **quick}
+    sound = Scorer(kept.source, OPERATORS, folder / "scores", sound=True).core(requests[:4])
+    for (task, core), table, default in zip(requests[:4], found[:4], sound, strict=True):
         for score in ("cohen_d", "ratio"):
-            expected = rank(kept.source, task, coreset=core, score=score).scores
+            expected = rank(kept.source, task, coreset=core, score=score, **papers_way).scores
             np.testing.assert_allclose(table[score], expected[OPERATORS], rtol=1e-5, atol=1e-6)
+        expected = rank(kept.source, task, coreset=core, **quick).scores
+        np.testing.assert_allclose(default["sound"], expected[OPERATORS], rtol=1e-5, atol=1e-6)
     assert found[0].loc["cov_LedoitWolf"].equals(found[0].loc["cov_EmpiricalCovariance"])
     monkeypatch.setattr("sclcs.experiments.scorer.evaluate", None)  # nothing is computed again
     again = Scorer(kept.source, OPERATORS[:2], folder / "scores").core(requests)
