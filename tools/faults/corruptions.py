@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
@@ -96,7 +97,7 @@ def make_examples(home: Path) -> dict[str, Reading]:
     return readings | {"training": _training, "checkpoint": _checkpoint}
 
 
-def try_corruptions(seed: int, count: int, home: Path) -> list[Tally]:
+def try_corruptions(seed: int, count: int, home: Path, seconds: float = math.inf) -> list[Tally]:
     """Damage single files of the examples in turn.
 
     Parameters
@@ -105,6 +106,8 @@ def try_corruptions(seed: int, count: int, home: Path) -> list[Tally]:
         Count is of all examples together.
     home : Path
         An empty folder.
+    seconds : float
+        After that no more are begun; every example has its share of the time.
 
     Returns
     -------
@@ -122,7 +125,8 @@ def try_corruptions(seed: int, count: int, home: Path) -> list[Tally]:
             return _one(key, home / name, read, right)
 
         share = -(-count // len(readings))
-        in_children(tally, [f"{name}/{seed}/{number}" for number in range(share)], trial)
+        keys = [f"{name}/{seed}/{number}" for number in range(share)]
+        in_children(tally, keys, trial, 25, seconds / len(readings))
         tallies.append(tally)
     return tallies
 

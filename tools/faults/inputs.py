@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import random
 import shutil
 from collections.abc import Callable
@@ -183,7 +184,7 @@ READERS = {
 }
 
 
-def try_inputs(seed: int, count: int, home: Path) -> list[Tally]:
+def try_inputs(seed: int, count: int, home: Path, seconds: float = math.inf) -> list[Tally]:
     """Damage the examples of all readers in turn.
 
     Parameters
@@ -192,6 +193,8 @@ def try_inputs(seed: int, count: int, home: Path) -> list[Tally]:
         Count is of all readers together.
     home : Path
         An empty folder.
+    seconds : float
+        After that no more are begun; every reader has its share of the time.
 
     Returns
     -------
@@ -216,7 +219,7 @@ def try_inputs(seed: int, count: int, home: Path) -> list[Tally]:
             return _one(key, reader, example, victims)
 
         keys = [f"{name}/{seed}/{number}" for number in range(share)]
-        in_children(tally, keys, trial)
+        in_children(tally, keys, trial, 25, seconds / len(READERS))
         tallies.append(tally)
     return tallies
 

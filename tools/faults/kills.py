@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import random
 import shutil
@@ -57,7 +58,7 @@ def _kill_until_done(work: Callable[[], object], draw: random.Random, most: int)
     return kills
 
 
-def try_kills(seed: int, count: int, home: Path) -> list[Tally]:
+def try_kills(seed: int, count: int, home: Path, seconds: float = math.inf) -> list[Tally]:
     """Kill computations and savings until enough were killed.
 
     Parameters
@@ -66,6 +67,8 @@ def try_kills(seed: int, count: int, home: Path) -> list[Tally]:
         Count is of all kills together.
     home : Path
         An empty folder.
+    seconds : float
+        After that no more are begun; both works have half of the time.
 
     Returns
     -------
@@ -85,12 +88,13 @@ def try_kills(seed: int, count: int, home: Path) -> list[Tally]:
     for name, (work, example) in works.items():
         tally, right = Tally(f"kill: {name}"), _content(home / example)
         wanted = count * 3 // 4 if name == "compute" else count // 4
-        while sum(tally.counts.values()) < wanted:
+        until = time.monotonic() + seconds / len(works)
+        while sum(tally.counts.values()) < wanted and time.monotonic() < until:
             place = home / "round"
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
             out = place / "out"
-            killed = _kill_until_done(lambda: work(out), draw, wanted)  # noqa: B023
+            killed = _kill_until_done(lambda: work(out), draw, min(wanted, 60))  # noqa: B023
             words = _finish(name, work, out, right)
             for _ in range(max(killed, 0)):
                 tally.add("fine" if not words else "silent", words)

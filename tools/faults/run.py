@@ -27,7 +27,14 @@ HEADER = ["kind", "tried", *OUTCOMES]
 
 
 def run_all(
-    seeds: list[int], *, kills: int, corruptions: int, inputs: int, spis: str, surroundings: bool
+    seeds: list[int],
+    *,
+    kills: int,
+    corruptions: int,
+    inputs: int,
+    spis: str,
+    surroundings: bool,
+    seconds: float = 3000,
 ) -> list[Tally]:
     """Do everything; counts are of all seeds together.
 
@@ -38,6 +45,8 @@ def run_all(
     spis : str
         Operators to try on extreme signals; empty for none.
     surroundings : bool
+    seconds : float
+        Of the first three together; after that no more are begun.
 
     Returns
     -------
@@ -55,12 +64,13 @@ def run_all(
 
     for seed in seeds:
         part = len(seeds)
+        slot = seconds / part / 3
         if inputs:
-            collect(lambda home: try_inputs(seed, -(-inputs // part), home))  # noqa: B023
+            collect(lambda home: try_inputs(seed, -(-inputs // part), home, slot))  # noqa: B023
         if corruptions:
-            collect(lambda home: try_corruptions(seed, -(-corruptions // part), home))  # noqa: B023
+            collect(lambda home: try_corruptions(seed, -(-corruptions // part), home, slot))  # noqa: B023
         if kills:
-            collect(lambda home: try_kills(seed, -(-kills // part), home))  # noqa: B023
+            collect(lambda home: try_kills(seed, -(-kills // part), home, slot))  # noqa: B023
         if spis:
             collect(lambda _: try_extremes(seed, spis))  # noqa: B023
     if surroundings:
@@ -84,6 +94,7 @@ def main() -> int:
     options.add_argument("--corruptions", type=int, default=1000)
     options.add_argument("--inputs", type=int, default=10_000)
     options.add_argument("--spis", default="paper-fast")
+    options.add_argument("--seconds", type=float, default=3000)
     options.add_argument("--no-surroundings", action="store_true")
     options.add_argument("--out", type=Path)
     given = options.parse_args()
@@ -95,6 +106,7 @@ def main() -> int:
         inputs=given.inputs,
         spis=given.spis,
         surroundings=not given.no_surroundings,
+        seconds=given.seconds,
     )
     text, bad = table(tallies), [line for tally in tallies for line in tally.bad]
     print(text)

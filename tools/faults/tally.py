@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -81,7 +83,11 @@ def judge(trial: Callable[[], bool]) -> tuple[str, str]:
 
 
 def in_children(
-    tally: Tally, names: Iterable[str], trial: Callable[[str], tuple[str, str]], batch: int = 100
+    tally: Tally,
+    names: Iterable[str],
+    trial: Callable[[str], tuple[str, str]],
+    batch: int = 100,
+    seconds: float = math.inf,
 ) -> None:
     """Do trials in child processes, so that a crash of one is counted and ends nothing.
 
@@ -94,9 +100,11 @@ def in_children(
         From a name to how it ended.
     batch : int
         Trials per child.
+    seconds : float
+        No child is started after that.
     """
-    waiting = list(names)
-    while waiting:
+    waiting, until = list(names), time.monotonic() + seconds
+    while waiting and time.monotonic() < until:
         done = _child(waiting[:batch], trial)
         for name, (outcome, words) in zip(waiting, done, strict=False):
             tally.add(outcome, f"{name}: {words}")
