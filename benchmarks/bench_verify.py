@@ -10,6 +10,8 @@ import time
 from functools import wraps
 from pathlib import Path
 
+import google_crc32c
+
 from sclcs import Cohort, simulate_cohort
 from sclcs.benchmark import rank
 from sclcs.cohort import signals as signals_module
@@ -20,14 +22,13 @@ from sclcs.run_folder import RunFolder, collect_config
 from sclcs.runs import carry_out
 from sclcs.selection import select
 from sclcs.spi import fc_store
-from sclcs.store import chunks
 
 CHECKS = [
     (storage, "check_seal"),
     (fc_store, "check_seal"),
     (fc_store, "index_problems"),
     (signals_module, "check_chunks"),
-    (chunks, "_payload"),
+    (google_crc32c, "value"),
     (RunFolder, "_as_written"),
     (RunFolder, "changed_outputs"),
 ]
