@@ -107,7 +107,7 @@ def test_progress_in_a_notebook_is_one_line_that_changes(monkeypatch):
     [
         ({"ratoi": 0.1}, "did you mean ratio"),
         ({"ratio": "much"}, "ratio"),
-        ({"out": 3}, "path for out"),
+        ({"out": 3}, "out of run to be a path"),
         ({"tasks": 7}, "tasks"),
         ({"spis": "kendalltao"}, "kendalltau"),
         ({"parameters": "windows=3"}, "parameters"),
@@ -118,5 +118,5 @@ def test_progress_in_a_notebook_is_one_line_that_changes(monkeypatch):
 def test_mistakes_are_sentences(tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
         sclcs.run(small_cohort(), **({"out": tmp_path / "RUN"} | settings))
-    with pytest.raises(InputError, match="path for the cohort"):
+    with pytest.raises(InputError, match="cohort of run to be a Cohort or a path"):
         sclcs.run(3, out=tmp_path / "RUN")

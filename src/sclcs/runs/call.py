@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError
 from sclcs.core.progress import announce, show_progress
 from sclcs.run_folder import collect_config
 from sclcs.runs.result import RunResult
@@ -147,8 +146,8 @@ def run(
     settings |= others
     given = cohort if isinstance(cohort, Cohort) else None
     if not isinstance(cohort, Cohort | None):
-        settings["cohort"] = _path(cohort, "the cohort")
-    settings["out"] = None if out is None else _path(out, "out")
+        settings["cohort"] = os.fspath(cohort)
+    settings["out"] = None if out is None else os.fspath(out)
     with show_progress(bool(progress)):
         tell = announce if progress else None
         return RunResult.open(*carry_out(collect_config(config, settings), given=given, tell=tell))
@@ -156,9 +155,3 @@ def run(
 
 #: What is no setting of a run, or needs a word first.
 _APART = ("cohort", "out", "config", "progress", "others")
-
-
-def _path(place: object, what: str) -> str:
-    if not isinstance(place, str | os.PathLike):
-        raise InputError(f"Expected a path for {what}, got {type(place).__name__}.")
-    return os.fspath(place)
