@@ -26,6 +26,7 @@ from sclcs.selection import SELECTORS
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import write_piece
 from sclcs.spi.status import OperatorOutcome, Status
+from sclcs.spi.versions import FAMILY_VERSIONS
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
@@ -476,7 +477,8 @@ def upgrade_ranking(patch):
 
 
 def upgrade_operator(patch):
-    patch.setattr("sclcs.spi.versions.FAMILY_VERSIONS", {"envelope": 2})
+    newer = {**FAMILY_VERSIONS, "envelope": 2}
+    patch.setattr("sclcs.spi.versions.FAMILY_VERSIONS", newer)
 
 
 @pytest.mark.parametrize(
