@@ -13,6 +13,7 @@ from sclcs.experiments.studies import windows
 from sclcs.experiments.studies import cost
 from sclcs.experiments.studies import ablation
 from sclcs.experiments.studies import guided
+from sclcs.experiments.studies import estimation
 from sclcs.experiments.studies import soundness
 from sclcs.experiments.studies import sound
 
@@ -23,6 +24,7 @@ __all__ = [
     "cost",
     "density",
     "dynamics",
+    "estimation",
     "guided",
     "labels",
     "main",
