@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.core.errors import DamagedStoreError, name_first
 from sclcs.store import create_array, read_array
 
 if TYPE_CHECKING:
@@ -86,4 +87,7 @@ def read_truth(parent: zarr.Group) -> GroundTruth | None:
     attrs: dict[str, Any] = dict(group.attrs)
     content: dict[str, Any] = {key: tuple(attrs[key]) for key in _NAME_LISTS}
     content |= {name: read_array(group[name]) for name in _ARRAY_NAMES}  # type: ignore[index, arg-type]
+    gone = [name for name in _ARRAY_NAMES if not np.isfinite(content[name]).all()]
+    if gone:  # a chunk that is not there is read as NaN
+        raise DamagedStoreError(f"{name_first(gone)} of the truth: a chunk file is gone")
     return GroundTruth(**content)
