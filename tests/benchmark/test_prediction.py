@@ -101,6 +101,26 @@ def test_classes_equal_refitting_with_scikit_learn(problem):
     assert auc == pytest.approx(roc_auc_score(classes, expected))
 
 
+def test_a_covariate_that_only_left_out_cases_have_explains_nothing(problem):
+    features, _, target = problem
+    kernel = features @ features.T
+    site = np.array([0] * 12 + [1] * 13 + [2])  # the last subject is alone at its site
+    columns = np.c_[np.ones(26), site == 1, site == 2].astype(float)
+    permutations = permutation_table(np.zeros(26, int), 30, seed=0)
+    for folds in (make_folds(np.arange(26), None, FoldRules(5, 1), seed=1), site[None, :]):
+        predictor = Predictor(target[:, None], columns, folds)
+        found = predictor.out_of_fold(kernel)
+        assert np.isfinite(found).all()
+        assert np.isfinite(predictor.statistics(kernel, permutations)).all()
+        for left_out in (np.flatnonzero(folds[0] == fold) for fold in np.unique(folds[0])):
+            kept = np.setdiff1d(np.arange(26), left_out)
+            known = columns[:, columns[kept].any(axis=0)]  # what training knows of
+            if np.linalg.matrix_rank(known[kept]) == known.shape[1]:
+                only = Predictor(target[:, None], known, folds)._refit(kernel, kept, left_out)
+                both = predictor._refit(kernel, kept, left_out)
+                np.testing.assert_allclose(both, only, atol=1e-8)
+
+
 def test_scores_of_draws_equal_scikit_learn_and_numpy(rng):
     predictions, target = rng.normal(size=(3, 50)), rng.normal(size=(3, 50))
     draws = (rng.random((4, 50)) < 0.6).astype(float)

@@ -26,6 +26,7 @@ Integers = NDArray[np.int64]
 #: Vectors have length one, so the scale of a useful penalty does not depend on the cohort.
 PENALTIES = 10.0 ** np.linspace(-2, 3, 11)
 FEWEST_FOLDS = 2
+SMALL = 1e-9  # relative size of what rounding leaves of zero
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,20 @@ class Predictor:
         found = np.empty((len(self.folds), *self.target.shape))
         for repeat, groups in enumerate(self._groups):
             for left_out in groups:
-                error = _best_error(makers, errors, left_out)
-                found[repeat, left_out] = self.residual_target[repeat, left_out] - error
+                beyond = self.residual_target[repeat, left_out]
+                if self._separable(left_out):
+                    error = _best_error(makers, errors, left_out)
+                else:  # a site that only left-out cases have: nothing is known of it
+                    kept = np.setdiff1d(np.arange(len(self.target)), left_out)
+                    error = self.target[left_out] - self._refit(kernel, kept, left_out)
+                found[repeat, left_out] = beyond - error
         return found
+
+    def _separable(self, left_out: Integers) -> bool:
+        """Say whether the other cases determine what every covariate explains."""
+        kept = np.ones(len(self.target), dtype=bool)
+        kept[left_out] = False
+        return bool(np.linalg.matrix_rank(self.covariates[kept]) == self.covariates.shape[1])
 
     def out_of_fold_each(self, kernel_of: Callable[[Integers], Floats]) -> Floats:
         """Predict as :meth:`out_of_fold`, with a kernel that is made anew for every fold.
@@ -172,11 +184,11 @@ class Predictor:
             shrunk = 1.0 / (values + penalty)
             both = vectors @ (shrunk[:, None] * turned)
             sides, smooth = both[:, : covariates.shape[1]], both[:, covariates.shape[1] :]
-            slopes = np.linalg.solve(covariates.T @ sides, sides.T)
+            slopes = np.linalg.pinv(covariates.T @ sides, hermitian=True) @ sides.T
             line = slopes @ target
             error = smooth - sides @ line  # M y
             diagonal = vectors**2 @ shrunk - np.einsum("nq,qn->n", sides, slopes)  # of M
-            loss = float(((error / diagonal[:, None]) ** 2).sum())
+            loss = _squared(error, diagonal)
             if loss < best:
                 best = loss
                 chosen = kernel[np.ix_(left_out, kept)] @ error + self.covariates[left_out] @ line
@@ -208,7 +220,7 @@ class Predictor:
         for inverse in _inverses(kernel):
             maker = _residual_maker(inverse, self.covariates)
             errors = maker @ targets
-            alone = errors / np.diagonal(maker)[:, None]
+            alone = _alone(errors, np.diagonal(maker))
             loss = (alone**2).sum(axis=0).reshape(len(best), -1).sum(axis=1)
             better = loss < best
             predicted = targets - _leave_groups_out(maker, errors, self._groups[0])
@@ -247,8 +259,7 @@ def _best_error(makers: list[Floats], errors: list[Floats], left_out: Integers) 
         across, whitened = both[:, : -error.shape[1]], both[:, -error.shape[1] :]
         # M of the kept cases alone, as far as leave-one-out errors need it.
         diagonal = np.diagonal(maker)[kept] - (across**2).sum(axis=0)
-        alone = (error[kept] - across.T @ whitened) / diagonal[:, None]
-        loss = float((alone**2).sum())
+        loss = _squared(error[kept] - across.T @ whitened, diagonal)
         if loss < best:
             best = loss
             chosen = solve_triangular(inside, whitened, lower=True, trans=1, check_finite=False)
@@ -259,8 +270,19 @@ def _leave_groups_out(maker: Floats, errors: Floats, groups: list[Integers]) -> 
     found = np.empty_like(errors)
     for left_out in groups:
         inside = maker[np.ix_(left_out, left_out)]
-        found[left_out] = np.linalg.solve(inside, errors[left_out])
+        # Of a site that only these cases have nothing is known: what it explains is no error.
+        found[left_out] = np.linalg.pinv(inside, rcond=SMALL, hermitian=True) @ errors[left_out]
     return found
+
+
+def _alone(errors: Floats, diagonal: Floats) -> Floats:
+    """Return leave-one-out errors; a case that covariates fit exactly (a lone one) has none."""
+    known = diagonal > SMALL * float(diagonal.max(initial=0.0))
+    return np.where(known[:, None], errors / np.where(known, diagonal, 1.0)[:, None], 0.0)
+
+
+def _squared(errors: Floats, diagonal: Floats) -> float:
+    return float((_alone(errors, diagonal) ** 2).sum())
 
 
 def _correlations(one: Floats, two: Floats) -> Floats:
