@@ -124,7 +124,7 @@ def test_a_coreset_is_computed_in_the_order_of_the_cohort(saved_cohort, undistur
         (["s03", "nobody"], "not in the cohort: nobody"),
         (["s03", "s03"], "names samples twice: s03"),
         ([], "empty"),
-        ("s03", "Expected sample ids"),
+        ("s03", "Expected coreset of compute_store to be a list of texts"),
     ]:
         with pytest.raises(InputError, match=message):
             compute_store(saved_cohort, tmp_path / "b", "pec", coreset=wrong)
