@@ -85,7 +85,8 @@ def test_an_unguided_core_set_is_scored_as_a_ranking_scores_it(toy_cohort, tmp_p
     study = UnseenFamilies.of(setup)
     core = setup.select("stratified", 0.5, 3)
     found = pd.Series(study.scores("diagnosis", study.rows(core)), study.everything.operators)
-    expected = rank(setup.store(), "diagnosis", coreset=core).scores[found.index]
+    papers_way = {"score": "cohen_d", "pooled": True, "overlapping": True}
+    expected = rank(setup.store(), "diagnosis", coreset=core, **papers_way).scores[found.index]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
