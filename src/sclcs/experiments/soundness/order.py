@@ -24,8 +24,14 @@ __all__ = ["KINDS", "order_rows"]
 
 Floats = NDArray[np.float64]
 
-#: Which subjects are left: a third of one class, or as many of both together.
-KINDS = ("a third of the first class", "a third of the second class", "as many of both")
+#: Which subjects are left: a third of one class; as many of both together; or fewer of both, so
+#: that their difference is as uncertain as with one class cut to a third (1/n + 1/m the same).
+KINDS = (
+    "a third of the first class",
+    "a third of the second class",
+    "as many of both",
+    "both, as uncertain",
+)
 THIRD = 1 / 3
 
 
@@ -47,8 +53,8 @@ def order_rows(
     Returns
     -------
     list of dict
-        ``score``, ``kind``, ``with`` (the class that lost subjects, for both kinds of parts of its
-        size), ``repeat`` and ``kendall`` with the ranking on all subjects.
+        ``score``, ``kind``, ``lost`` (the class that was cut to a third, or with which the part is
+        compared), ``repeat`` and ``kendall`` with the ranking on all subjects.
     """
     question = make_question(source.samples, task, n_timepoints=source.n_timepoints)
     if len(question.classes) != 2:
@@ -85,13 +91,15 @@ def _parts(
         left = sizes.astype(np.float64)
         left[lost] = round(sizes[lost] * THIRD)
         share = left.sum() / sizes.sum()
-        for kind, wanted in ((KINDS[lost], left), (KINDS[2], sizes * share)):
+        precision = (1 / sizes).sum() / (1 / left).sum()
+        kinds = ((KINDS[lost], left), (KINDS[2], sizes * share), (KINDS[3], sizes * precision))
+        for kind, wanted in kinds:
             for repeat in range(repeats):
                 random = generator(seed, "soundness", "order", kind, lost, repeat)
                 draw = np.zeros(len(classes))
                 for code in (0, 1):
                     members = random.permutation(np.flatnonzero(classes == code))
                     draw[members[: round(wanted[code])]] = 1.0
-                facts.append({"kind": kind, "total": int(draw.sum()), "repeat": repeat})
+                facts.append({"kind": kind, "lost": lost, "repeat": repeat})
                 draws.append(draw)
     return facts, np.array(draws)
