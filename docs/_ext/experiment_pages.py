@@ -44,6 +44,7 @@ OTHER_COHORTS = {
     "guided-fresh": "guided",
     "guided-766": "guided",
     "guided-simulated": "guided",
+    "estimation-simulated": "estimation",
 }
 
 

@@ -125,6 +125,18 @@ def test_the_folder_and_the_result_can_be_read(finished):
     json.dumps(result.to_dict())
 
 
+def test_the_report_tells_exact_from_estimated_and_draws_the_map(finished):
+    folder = RunFolder.open(finished)
+    page, table = folder.report_file.read_text(), folder.ranking().table
+    section = page.split('id="estimates"')[1].split("</section>")[0]
+    assert "Exact and estimated" in section
+    assert section.count('class="dot fam') == len(table)
+    assert section.count(" guess") == (table["source"] == "estimated").sum()
+    assert section.count('class="ring"') == table["best_set"].sum()
+    assert "is expected to lose" in section
+    assert "estimated from operators like it" in page
+
+
 def test_everything_is_computed_if_that_is_cheap_and_the_run_says_so(cohort, tmp_path):
     out = tmp_path / "RUN"
     done = start(cohort, out, budget=None, exact_below=120.0)
@@ -250,7 +262,7 @@ def test_the_truth_stands_beside_the_estimate_if_asked_for(cohort, finished, tmp
     assert done == ["full-benchmark", "account", "report"]
     found = RunFolder.open(out).confirmation()["tasks"]["diagnosis"]
     truth = RunFolder.open(out).truth("diagnosis").scores
-    assert found["true_best"] == truth.idxmax()
+    assert truth[found["true_best"]] == truth.max()
     chosen = truth[found["chosen"]]
     assert found["regret_share"] == pytest.approx(
         (truth.max() - chosen) / (truth.max() - truth.median())

@@ -133,7 +133,7 @@ def _against_truth(folder: RunFolder, task: str) -> dict[str, Any]:
         return {"truth": None, "effect": effect}
     chosen = folder.answer()["tasks"][task]["chosen"]
     scores = truth.scores
-    best = str(scores.idxmax())
+    best = str(truth.groups["spi"].iloc[0])  # under the name people know
     spread = float(scores.max() - scores.median())
     members = set(truth.best_set["spi"])
     also = truth.groups.set_index("spi")["also"]
