@@ -1,3 +1,5 @@
+import socket
+
 import numpy as np
 import pytest
 from store_content import OPERATORS, content
@@ -137,6 +139,8 @@ def test_what_does_not_belong_together_is_refused(saved_cohort, tmp_path, monkey
     before = content(out)
     other = Cohort.open(saved_cohort).keep_regions(["region-0", "region-1"])
     other.__dict__.pop("fingerprint", None)
+    listening = socket.create_server(("127.0.0.1", 0))  # somebody answers there
+    scheduler = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
     for arguments, message in [
         ({"cohort": other}, "made from another cohort"),
         ({"coreset": ["s00"]}, "made from another core-set: 31 samples, this one has 1"),
@@ -144,10 +148,11 @@ def test_what_does_not_belong_together_is_refused(saved_cohort, tmp_path, monkey
         ({"jobs": 0}, "must be positive"),
         ({"jobs": 2, "on": "local:2"}, "Choose one of --jobs and --on"),
         ({"share": Share(1, 2), "force": True}, "cannot use --force"),
-        ({"cohort": Cohort.open(saved_cohort).load(), "scheduler": "tcp://x:1"}, "in memory"),
+        ({"cohort": Cohort.open(saved_cohort).load(), "scheduler": scheduler}, "in memory"),
     ]:
         with pytest.raises(InputError, match=message):
             compute_store(**({"cohort": saved_cohort, "out": out, "spis": "pec"} | arguments))
+    listening.close()
     monkeypatch.setattr(versions, "ENGINE_VERSION", 2)
     with pytest.raises(InputError, match="another version of their code"):
         compute_store(saved_cohort, out, "pec")
