@@ -153,7 +153,7 @@ def test_windows_in_seconds_are_cut_by_each_scan_s_repetition_time():
 
 
 def test_neighbouring_windows_of_a_short_window_do_not_overlap():
-    from sclcs.benchmark.pair_design import _places
+    from sclcs.benchmark.pairs.pair_design import _places
 
     scans = make_scans([60, 60, 90, 90], tr=[2.0, 2.0, 1.0, 1.0])
     cohort = scans.windows(Seconds(30), Seconds(30))

@@ -16,7 +16,7 @@ from sclcs.benchmark import (
     make_question,
 )
 from sclcs.benchmark.features import Screen
-from sclcs.benchmark.pair_design import SampleCodes, sample_codes
+from sclcs.benchmark.pairs.pair_design import SampleCodes, sample_codes
 from sclcs.cohort.coreset import CoreSet
 from sclcs.selection.guided.kernel import core_sums, move, swap
 from sclcs.selection.guided.objective import (

@@ -10,7 +10,7 @@ from sclcs.benchmark.criteria import CRITERIA, Criterion, find_criterion, regist
 from sclcs.benchmark.evaluate import Evaluation, Inquiry, Measure, evaluate
 from sclcs.benchmark.halves import score_reliability, split_half_ceiling
 from sclcs.benchmark.kernel import Kernel, make_kernel
-from sclcs.benchmark.pair_design import PairDesign, PairRules
+from sclcs.benchmark.pairs.pair_design import PairDesign, PairRules
 from sclcs.benchmark.question import Question, make_question
 from sclcs.benchmark.rank import rank
 from sclcs.benchmark.ranking import Ranking

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sclcs.benchmark.consistency import Gain, agreement
 from sclcs.benchmark.criteria import CRITERIA, find_criterion
 from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
-from sclcs.benchmark.pair_design import PairRules
+from sclcs.benchmark.pairs.pair_design import PairRules
 from sclcs.benchmark.question import make_question
 from sclcs.benchmark.sources import FCSource, as_source
 from sclcs.benchmark.targets import Target

@@ -20,7 +20,7 @@ from sclcs.benchmark.covariates import (
     without_missing,
 )
 from sclcs.benchmark.draws import half_draws, pool_small_strata
-from sclcs.benchmark.pair_design import PairDesign, PairRules, pair_design
+from sclcs.benchmark.pairs.pair_design import PairDesign, PairRules, pair_design
 from sclcs.benchmark.permutations import can_permute, permutation_table
 from sclcs.benchmark.prediction import FoldRules, Harmoniser, Predictor, make_folds
 from sclcs.benchmark.reliability import window_cells

@@ -13,7 +13,7 @@ from sclcs.benchmark.criteria import Criterion, find_criterion
 from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
 from sclcs.benchmark.features import Similarity, Vectorize
 from sclcs.benchmark.findings import find
-from sclcs.benchmark.pair_design import PairRules
+from sclcs.benchmark.pairs.pair_design import PairRules
 from sclcs.benchmark.prediction import FoldRules
 from sclcs.benchmark.question import Question, make_question
 from sclcs.benchmark.ranking import Ranking

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.benchmark.kernel import Kernel
-from sclcs.benchmark.moments import PairMoments
-from sclcs.benchmark.pair_design import PairDesign
+from sclcs.benchmark.pairs.moments import PairMoments
+from sclcs.benchmark.pairs.pair_design import PairDesign
 
 __all__ = ["i2c2", "subject_statistics", "window_cells"]
 

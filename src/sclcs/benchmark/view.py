@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark.kernel import Kernel
-from sclcs.benchmark.moments import PairMoments, pair_moments
-from sclcs.benchmark.ordering import (
+from sclcs.benchmark.pairs.moments import PairMoments, pair_moments
+from sclcs.benchmark.pairs.ordering import (
     NeighbourScores,
     Superiority,
     neighbour_scores,

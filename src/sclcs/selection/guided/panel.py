@@ -22,7 +22,7 @@ from sclcs.benchmark import (
     make_kernel,
     make_question,
 )
-from sclcs.benchmark.pair_design import SampleCodes, sample_codes
+from sclcs.benchmark.pairs.pair_design import SampleCodes, sample_codes
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.progress import track

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark.kernel import Kernel
-from sclcs.benchmark.pair_design import PairDesign
+from sclcs.benchmark.pairs.pair_design import PairDesign
 from sclcs.numerics.jit import kernel, raising_kernel
 
 __all__ = ["NeighbourScores", "Superiority", "neighbour_scores", "superiority"]

@@ -1,0 +1,1 @@
+"""Scores made of pairs of samples: which pairs, their means and spreads, their order."""
