@@ -5,14 +5,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sclcs.selection.guided.method import GuidedParameters
+from sclcs.selection.guided.method import GuidingParameters
 from sclcs.spi import resolve
 
 MEASURED = Path(__file__).parents[2] / "results" / "guided" / "panel_cost.csv"
 
 
 def test_there_is_one_default_panel():
-    assert GuidedParameters().panel == ["panel"]
+    assert GuidingParameters().panel == ["panel"]
 
 
 def test_the_panel_as_it_is_was_measured_at_less_than_5_percent_of_the_fast_set():
