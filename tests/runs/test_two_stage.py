@@ -327,7 +327,7 @@ def test_samples_with_constant_regions_stop_the_run_or_are_left_out(tmp_path):
         ({"method": "gided"}, UnknownNameError, "Unknown selection method 'gided'"),
         ({"parameters": {"speed": 3}}, UnknownNameError, "parameter of pairs: speed"),
         ({"ratio": 0.001}, InputError, "leaves no sample"),
-        ({"target_ndcg": 0.9}, UnknownNameError, "target_ndcg"),
+        ({"target_ndcg": 0.9}, InputError, "Unknown key 'target_ndcg'"),
         ({"score": "cohen"}, UnknownNameError, "No score is called 'cohen'"),
         ({"jobs": 0}, InputError, "number of processes must be positive"),
         ({"jobs": 2, "scheduler": "tcp://x:1"}, InputError, "Choose one of --jobs and --scheduler"),

@@ -259,7 +259,7 @@ def _with_way(keys: Mapping[str, Any]) -> dict[str, Any]:
 def _unknown(name: str, source: str) -> str:
     known = list(RunConfig.model_fields)
     near = get_close_matches(name, known, n=3, cutoff=0.5)
-    advice = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
+    advice = f"did you mean {' or '.join(near)}" if near else f"known are {', '.join(known)}"
     return f"Unknown key {name!r} in {source}; {advice}"
 
 
