@@ -342,7 +342,7 @@ def test_one_file_per_scan(fmriprep):
     ("options", "error", "message"),
     [
         ({"atlas": "dosenbach-99"}, UnknownNameError, "one of dosenbach-dmn33"),
-        ({"atlas": "missing.nii.gz"}, UnreadableFileError, "missing.nii.gz"),
+        ({"atlas": "missing.nii.gz"}, NotFoundError, "missing.nii.gz, but nothing is there"),
         ({"radius": 0.0}, InputError, "radius above 0"),
         ({"confounds": "motoin"}, UnknownNameError, r"presets? .*unknown motoin"),
         ({"confound_options": {"motion": "full"}}, InputError, "need confounds"),

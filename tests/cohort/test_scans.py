@@ -112,7 +112,9 @@ def test_what_the_reader_found_is_refused_before_any_signal_is_loaded():
     def load():
         pytest.fail("loaded a signal although the labels are wrong")
 
-    scans = Scans([Scan("a", "a", load)], ["r"], problems=[Problem("extra-label", "ghost", "")])
+    scans = Scans(
+        [Scan("a", "a", load)], ["r", "q"], problems=[Problem("extra-label", "ghost", "")]
+    )
     with pytest.raises(InputError, match="ghost"):
         scans.windows(10, 10)
 

@@ -89,7 +89,7 @@ def test_other_samples_and_scores_are_pointed_out(finished_run, tmp_path):
 def test_what_cannot_be_compared(finished_run, tmp_path):
     with pytest.raises(InputError, match="two or more runs"):
         compare_report([finished_run])
-    with pytest.raises(InputError, match="two or more runs"):
+    with pytest.raises(InputError, match="folders of compare_report to be a list"):
         compare_report(str(finished_run.path))
     with pytest.raises(NotFoundError, match="Expected the folder of a run"):
         compare_report([finished_run, tmp_path])

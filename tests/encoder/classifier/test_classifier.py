@@ -4,6 +4,7 @@ import torch
 
 from sclcs.cohort.simulation import simulate_cohort
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError
+from sclcs.core.seal import read_seal, write_seal
 from sclcs.encoder.classifier import (
     ClassifierSettings,
     TrainedClassifier,
@@ -175,7 +176,9 @@ def test_a_saved_run_is_the_same(people, tmp_path):
 def test_the_cache_is_used(people, tmp_path):
     first = trained_classifier(people, epochs=1, cache=tmp_path)
     (entry,) = (tmp_path / "classifier").iterdir()
+    seal = read_seal(entry)
     (entry / "epochs.csv").write_text("epoch,loss\r\n0,123.5\r\n")
+    write_seal(entry, seal.files, seal.facts)  # as if it had been trained so
     assert trained_classifier(people, epochs=1, cache=tmp_path).history["loss"][0] == 123.5
     assert trained_classifier(people, epochs=1, cache=False).history["loss"][0] != 123.5
     trained_classifier(people, epochs=1, seed=1, cache=tmp_path)
