@@ -11,9 +11,11 @@ import builtins
 import functools
 import inspect
 import os
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from numbers import Integral, Real
 from typing import (
@@ -77,8 +79,8 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             given = signature.bind(*args, **kwargs)
-        except TypeError:
-            return function(*args, **kwargs)  # Python's own sentence for a wrong name
+        except TypeError as error:  # a name that is not there, too many, too few
+            raise _uncallable(function, signature, error) from None
         kinds = _kinds(function)
         for name, value in _flat(given.arguments, signature).items():
             if name in kinds[0] and not _fits(value, kinds[0][name]):
@@ -92,6 +94,17 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
 def _name(function: Callable[..., Any]) -> str:
     return function.__qualname__.removesuffix(".__init__").split("<locals>.")[-1]
+
+
+def _uncallable(
+    function: Callable[..., Any], signature: inspect.Signature, error: TypeError
+) -> InputError:
+    """Return the sentence for a call that does not fit: what is wrong, and what there is."""
+    names = [name for name in signature.parameters if name not in {"self", "cls"}]
+    found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    near = get_close_matches(found[1], names, n=3, cutoff=0.5) if found else []
+    advice = f"did you mean {' or '.join(near)}?" if near else f"it takes {', '.join(names)}."
+    return InputError(f"{_name(function)} cannot be called so: {error}; {advice}")
 
 
 def _wrong(function: Callable[..., Any], name: str, value: object, kind: object) -> InputError:
