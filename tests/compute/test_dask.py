@@ -1,5 +1,6 @@
 """A real Dask scheduler and worker processes on this machine."""
 
+import json
 import os
 import signal
 import subprocess
@@ -43,11 +44,9 @@ class Cluster:
             "--scheduler-file",
             self.address_file,
         )
-        while not self.address_file.exists():
+        while not (self.address_file.exists() and self.address_file.read_text().endswith("}")):
             assert self.scheduler.poll() is None, "the scheduler ended"
-            time.sleep(0.05)
-        import json
-
+            time.sleep(0.05)  # the file is there before its content is
         self.address = json.loads(self.address_file.read_text())["address"]
         self.workers = []
 
