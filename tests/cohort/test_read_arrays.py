@@ -187,7 +187,10 @@ def test_damaged_array_files_are_named(tmp_path, cube, suffix, damage):
     path.write_bytes(
         {"truncated": whole[: len(whole) // 2], "empty": b"", "text": b"not an array"}[damage]
     )
-    with pytest.raises(UnreadableFileError, match=rf"{path.name}.*truncated(,| or) damaged"):
+    message = "truncated, damaged or of another"
+    if (damage, suffix) == ("truncated", ".npy"):  # the header tells how much is missing
+        message = "declares 1840 bytes of values, but only 984 are there; it is truncated"
+    with pytest.raises(UnreadableFileError, match=rf"{path.name}.*{message}"):
         read_arrays(path)
 
 
