@@ -28,18 +28,29 @@ def test_rows_are_added_in_the_written_order(rows):
     np.testing.assert_array_equal(out, expected)
 
 
+def square_distances(rows, *cuts):
+    """Sums over all coordinates, taken in parts that begin at the cuts."""
+    squares, columns = np.zeros((11, 11)), np.ascontiguousarray(rows.T)
+    for first, last in zip((0, *cuts), (*cuts, len(columns)), strict=True):
+        ordered.add_square_distances(columns, first, last, squares)
+    return squares + squares.T
+
+
 def test_products_and_distances_of_rows(rows):
-    products, squares = ordered.products_of_rows(rows), ordered.square_distances(rows)
+    products, squares = ordered.products_of_rows(rows), square_distances(rows)
     np.testing.assert_allclose(products, rows @ rows.T, rtol=1e-12, atol=1e-12)
     differences = rows[:, None] - rows[None]
     np.testing.assert_allclose(squares, (differences**2).sum(axis=-1), rtol=1e-12)
-    for matrix in (products, squares):
-        np.testing.assert_array_equal(matrix, matrix.T)
+    np.testing.assert_array_equal(products, products.T)
+
+
+def test_distances_do_not_depend_on_how_their_sums_are_shared(rows):
+    np.testing.assert_array_equal(square_distances(rows), square_distances(rows, 5, 6, 23))
 
 
 def test_equal_rows_are_equal_neighbours(rows):
     rows[7] = rows[2]
-    squares = ordered.square_distances(rows)
+    squares = square_distances(rows)
     assert squares[2, 7] == 0.0
     others = [0, 1, 3, 4, 5, 6, 8, 9, 10]
     np.testing.assert_array_equal(squares[2, others], squares[7, others])

@@ -21,7 +21,7 @@ from sclcs.compute.exports.names import measure_label
 from sclcs.core import InputError, UnknownNameError
 from sclcs.spi import catalogue, compute, own_operators, register, resolve, unregister
 from sclcs.spi.conformance import check_operator, failures
-from sclcs.spi.versions import operator_stamp, operator_version
+from sclcs.spi.versions import operator_stamps, operator_version
 
 PEARSON = "cov_EmpiricalCovariance"
 
@@ -40,13 +40,6 @@ def product(x, y):
 
 def with_noise(signals, rng):
     return signals @ signals.T + rng.normal(size=(len(signals), len(signals)))
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    yield
-    for name in list(own_operators.own_operators()):
-        unregister(name)
 
 
 def test_it_is_computed_beside_ours(signals):
@@ -143,7 +136,7 @@ def test_random_ones_are_seeded_by_the_sample(signals):
     np.testing.assert_array_equal(found, compute(signals, "noisy"))
     np.testing.assert_array_equal(found[0, 1], compute(signals[1], "noisy")[0, 0])
     assert not np.array_equal(found, compute(signals, "noisy", seed=1), equal_nan=True)
-    assert operator_stamp("noisy", 7).seed == 7
+    assert operator_stamps(["noisy"], 7)["noisy"].seed == 7
 
 
 def test_the_version_follows_the_source():
@@ -276,7 +269,7 @@ def test_other_processes_do_not_know_it_and_that_is_said_first(cohort, tmp_path)
 
 def test_a_broken_package_is_named_and_stops_nothing(monkeypatch, caplog):
     known = own_operators._Known()
-    monkeypatch.setattr(own_operators, "_known", known)
+    monkeypatch.setattr(own_operators, "KNOWN", known)
     point = EntryPoint("bad", "no_such_module:register", own_operators.GROUP)
     monkeypatch.setattr(own_operators, "entry_points", lambda **_: [point])
     with caplog.at_level(logging.WARNING, "sclcs"):

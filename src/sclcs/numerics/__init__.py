@@ -2,7 +2,7 @@
 
 ==================================================  ==============================================
 `arrays`, `jit`                                     what kernels work on, how they are compiled
-`vector`, `small_linalg`, `exponential`             arithmetic in loops
+`vector`, `lanes`, `small_linalg`, `exponential`    arithmetic in loops
 `tapers`, `cross_spectrum`                          spectra
 `neighbours`                                        sets of neighbours as bits
 `alignment`, `soft_alignment`                       warping of two series

@@ -115,22 +115,25 @@ def _smooth_or_local(
     places: Integers,
 ) -> None:
     reach = max(abs(x[0]), abs(x[-1]))
+    work = local.local_work(x.size)
     for pair in active:
         count = feature_count(reach / exp(points[pair, 2]))
         y, point, gradient = others[pair], points[pair], gradients[pair]
         if count <= min(MOST_FEATURES, x.size):
             value, error = smooth_likelihood(x, y, point, JITTER, count, gradient)
         else:
-            value, error = _local(x, y, point, gradient)
+            value, error = _local(x, y, point, work, gradient)
         values[pair], errors[places[pair]] = value, error
 
 
 @kernel
-def _local(x: Array, y: Array, parameters: Array, gradient: Array) -> tuple[float, float]:
+def _local(
+    x: Array, y: Array, parameters: Array, work: local.LocalWork, gradient: Array
+) -> tuple[float, float]:
     constant, white, length = exp(parameters[0]), exp(parameters[1]), exp(parameters[2])
     noise = white + JITTER
     weights, parts = np.empty(x.size), np.empty(7)
-    if not local.local_likelihood(x, y, (1.0, length, noise, constant), weights, parts):
+    if not local.local_likelihood(x, y, (1.0, length, noise, constant), work, weights, parts):
         gradient[:] = 0.0
         return np.inf, np.nan
     gradient[0] = -0.5 * constant * (parts[local.SUM] ** 2 - parts[local.ONES])

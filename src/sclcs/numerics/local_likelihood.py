@@ -8,6 +8,7 @@ from the factor (Takahashi 1973). A wide kernel is covered too: its skyline is e
 from __future__ import annotations
 
 from math import exp, log, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,18 @@ from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel, reducing_kernel
 from sclcs.numerics.vector import dot
 
-__all__ = ["FIT", "LENGTH_SLOPE", "ONES", "SQUARES", "SUM", "TRACE", "VALUE", "local_likelihood"]
+__all__ = [
+    "FIT",
+    "LENGTH_SLOPE",
+    "ONES",
+    "SQUARES",
+    "SUM",
+    "TRACE",
+    "VALUE",
+    "LocalWork",
+    "local_likelihood",
+    "local_work",
+]
 
 REACH = 9.1  # in length scales: exp(-9.1^2 / 2) = 1e-18
 # Where nobody is that near, the slope is tiny but not zero, and an optimiser at a bound asks for
@@ -27,11 +39,33 @@ VALUE, FIT, SQUARES, TRACE, SUM, ONES, LENGTH_SLOPE = range(7)
 Integers = NDArray[np.int64]
 
 
+class LocalWork(NamedTuple):
+    """Memory for the processes of one regressor: nothing outside of the skyline is ever read.
+
+    ``numbers`` are the four scales that the tables belong to, log det K, tr K^-1 and tr(K^-1 D);
+    they do not depend on the response, and stay for the next one with the same scales.
+    """
+
+    matrix: Array
+    slopes: Array
+    inverse: Array
+    first: Integers
+    numbers: Array
+
+
 @kernel
-def local_likelihood(
+def local_work(n: int) -> LocalWork:
+    """Allocate memory for a regressor of n points."""
+    tables = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    return LocalWork(*tables, np.empty(n, dtype=np.int64), np.full(7, np.nan))
+
+
+@kernel
+def local_likelihood(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
     x: Array,
     y: Array,
     scales: tuple[float, float, float, float],
+    work: LocalWork,
     weights: Array,
     parts: Array,
 ) -> bool:
@@ -43,6 +77,8 @@ def local_likelihood(
         Regressor, ascending, and response.
     scales : tuple of float
         Scale, length l, noise, constant.
+    work : LocalWork
+        Of this regressor; responses with the same scales one after the other share the factor.
     weights : array, shape (time,)
         Filled with a = K^-1 y.
     parts : array, shape (7,)
@@ -54,18 +90,14 @@ def local_likelihood(
     bool
         False if the matrix is not positive definite.
     """
-    scale, length, noise, constant = scales
+    constant = scales[3]
     n = x.size
-    first = _skyline(x, REACH * length)
-    if (first == np.arange(n)).all():
-        first = _skyline(x, FARTHEST_REACH * length)
-    matrix, slopes = _fill(x, first, scale, length, noise)
-    log_determinant = _factorise(matrix, first)
+    _prepare(x, scales, work)
+    matrix, slopes, first = work.matrix, work.slopes, work.first
+    log_determinant, trace, with_slopes = work.numbers[4:]
     if not np.isfinite(log_determinant):
         return False
     _solve(matrix, first, y, weights)
-    inverse = _selected_inverse(matrix, first)
-    trace, with_slopes = _traces(inverse, slopes, first)
     flat, share = np.zeros(n), 0.0
     if constant > 0.0:  # one more rank, by Sherman and Morrison
         _solve(matrix, first, np.ones(n), flat)
@@ -86,30 +118,49 @@ def local_likelihood(
 
 
 @kernel
-def _skyline(x: Array, reach: float) -> Integers:
-    """Return, for each point, the first one within reach."""
-    first = np.empty(x.size, dtype=np.int64)
+def _prepare(x: Array, scales: tuple[float, float, float, float], work: LocalWork) -> None:
+    """Fill in all that does not depend on the response, unless it is there."""
+    scale, length, noise, _ = scales
+    numbers, first = work.numbers, work.first
+    if numbers[0] == scale and numbers[1] == length and numbers[2] == noise:
+        return
+    numbers[0], numbers[1], numbers[2] = scale, length, noise
+    _skyline(x, REACH * length, first)
+    if (first == np.arange(x.size)).all():
+        _skyline(x, FARTHEST_REACH * length, first)
+    _fill(x, first, scale, length, noise, work.matrix, work.slopes)
+    numbers[4] = _factorise(work.matrix, first)
+    if np.isfinite(numbers[4]):
+        _select_inverse(work.matrix, first, work.inverse)
+        numbers[5], numbers[6] = _traces(work.inverse, work.slopes, first)
+
+
+@kernel
+def _skyline(x: Array, reach: float, first: Integers) -> None:
+    """Write, for each point, the first one within reach."""
     start = 0
     for i in range(x.size):
         while x[i] - x[start] > reach:
             start += 1
         first[i] = start
-    return first
 
 
 @kernel
-def _fill(
-    x: Array, first: Integers, scale: float, length: float, noise: float
-) -> tuple[Array, Array]:
-    n = x.size
-    matrix, slopes = np.zeros((n, n)), np.zeros((n, n))
-    for i in range(n):
+def _fill(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+    x: Array,
+    first: Integers,
+    scale: float,
+    length: float,
+    noise: float,
+    matrix: Array,
+    slopes: Array,
+) -> None:
+    for i in range(x.size):
         for j in range(first[i], i):
             distance = ((x[i] - x[j]) / length) ** 2
             matrix[i, j] = scale * exp(-0.5 * distance)
             slopes[i, j] = matrix[i, j] * distance
         matrix[i, i] = scale + noise
-    return matrix, slopes
 
 
 @reducing_kernel
@@ -142,10 +193,9 @@ def _solve(factor: Array, first: Integers, right: Array, out: Array) -> None:
 
 
 @kernel
-def _selected_inverse(factor: Array, first: Integers) -> Array:
-    """Return the inverse inside the skyline, both triangles."""
+def _select_inverse(factor: Array, first: Integers, inverse: Array) -> None:
+    """Write the inverse inside the skyline, both triangles."""
     n = first.size
-    inverse = np.zeros((n, n))
     column = np.empty(n)
     last = n - 1
     for j in range(n - 1, -1, -1):
@@ -158,7 +208,6 @@ def _selected_inverse(factor: Array, first: Integers) -> Array:
             inverse[i, j] = inverse[j, i] = value
         own = dot(column[j + 1 : last + 1], inverse[j, j + 1 : last + 1])
         inverse[j, j] = (1.0 / factor[j, j] - own) / factor[j, j]
-    return inverse
 
 
 @kernel

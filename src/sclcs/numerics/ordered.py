@@ -13,7 +13,14 @@ import numpy as np
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
 
-__all__ = ["add_four_rows", "dot", "factorise", "inverse", "products_of_rows", "square_distances"]
+__all__ = [
+    "add_four_rows",
+    "add_square_distances",
+    "dot",
+    "factorise",
+    "inverse",
+    "products_of_rows",
+]
 
 _EPS = np.finfo(np.float64).eps
 _PARTS = 8
@@ -68,26 +75,37 @@ def products_of_rows(rows: Array) -> Array:
 
 
 @kernel
-def square_distances(rows: Array) -> Array:
-    """Return the squared Euclidean distances of all pairs of rows, exactly symmetric.
+def add_square_distances(columns: Array, first: int, last: int, out: Array) -> None:
+    """Add the squared differences in some coordinates of all pairs of points, i > j.
 
-    Sums of squared differences: rows that are equal are at distance 0, and equally far from any
-    other, to the last digit.
+    Sums of squared differences: points that are equal are at distance 0, and equally far from any
+    other, to the last digit. Coordinates are added one after the other, however they are shared
+    between calls; four at a time, so that a sum is read and written once for all four.
+
+    Parameters
+    ----------
+    columns : array, shape (coordinate, point)
+        Coordinates of all points.
+    first, last : int
+        Coordinates to add, the last one excluded.
+    out : array, shape (point, point)
+        Its lower triangle is added to.
     """
-    n_rows, n_columns = rows.shape
-    columns = np.ascontiguousarray(rows.T)
-    out = np.zeros((n_rows, n_rows))
-    for t in range(n_columns):
+    whole = last - (last - first) % 4
+    for t in range(first, whole, 4):
+        a, b, c, d = columns[t], columns[t + 1], columns[t + 2], columns[t + 3]
+        for i in range(out.shape[0]):
+            row, va, vb, vc, vd = out[i], a[i], b[i], c[i], d[i]
+            for j in range(i):
+                da, db, dc, dd = va - a[j], vb - b[j], vc - c[j], vd - d[j]
+                row[j] = (((row[j] + da * da) + db * db) + dc * dc) + dd * dd
+    for t in range(whole, last):
         column = columns[t]
-        for i in range(n_rows):
-            value = column[i]
+        for i in range(out.shape[0]):
+            row, value = out[i], column[i]
             for j in range(i):
                 difference = value - column[j]
-                out[i, j] += difference * difference
-    for i in range(n_rows):
-        for j in range(i):
-            out[j, i] = out[i, j]
-    return out
+                row[j] += difference * difference
 
 
 @kernel

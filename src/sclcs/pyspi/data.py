@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,8 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
+from sclcs.pyspi.utils import elsewhere
 
 __all__ = ["Data"]
+
+__getattr__ = elsewhere(__name__)
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +100,11 @@ class Data:
 
 
 def _checked(data: ArrayLike, dim_order: str) -> Floats:
+    if isinstance(data, str | os.PathLike):
+        raise InputError(
+            f"Expected an array (process, time), got the text {str(data)!r}; read a file first, "
+            'with np.load or pd.read_csv: Data(np.load("scan.npy")).'
+        )
     try:
         values = np.asarray(data)
     except ValueError as error:

@@ -1,6 +1,6 @@
 """The catalogue: one row of facts per operator.
 
-The rows live in ``catalogue.csv`` beside this file; the engine, the sets, the
+The rows live in ``tables/catalogue.csv``; the engine, the sets, the
 documentation and the conformance tests all read them from here. Reading the
 catalogue imports no operator of ours. Below these rows stand the operators of other
 packages and of the user, see :func:`sclcs.spi.register`.
@@ -40,7 +40,7 @@ _FLAGS = ("directed", "deterministic", "scale_invariant", "implemented", "paper_
 
 @cache
 def _read() -> pd.DataFrame:
-    with (files("sclcs.spi") / "catalogue.csv").open(encoding="utf-8") as stream:
+    with (files("sclcs.spi") / "tables" / "catalogue.csv").open(encoding="utf-8") as stream:
         table = pd.read_csv(stream, index_col="identifier", dtype=str, keep_default_na=False)
     for flag in _FLAGS:
         table[flag] = table[flag].map({"True": True, "False": False}).astype(bool)
@@ -57,7 +57,7 @@ def our_operators() -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
-def _table(changes: int) -> pd.DataFrame:  # noqa: ARG001 - own operators came or went
+def _table(known: object, changes: int) -> pd.DataFrame:  # noqa: ARG001 - for the cache
     """Return the file's rows and below them those of own operators."""
     ours, others = _read(), own.own_operators()
     if not others:
@@ -124,17 +124,17 @@ def catalogue() -> pd.DataFrame:
     >>> int(table["paper_fast"].sum())
     131
     """
-    return _table(own.changes()).copy()
+    return _table(own.KNOWN, own.KNOWN.changes).copy()
 
 
 def catalogue_rows() -> Mapping[str, Mapping[str, Any]]:
     """Return the rows of the catalogue by identifier, for those who look up many."""
-    return _rows(own.changes())
+    return _rows(own.KNOWN, own.KNOWN.changes)
 
 
 @lru_cache(maxsize=1)
-def _rows(changes: int) -> Mapping[str, Mapping[str, Any]]:
-    rows: Any = _table(changes).to_dict(orient="index")
+def _rows(known: object, changes: int) -> Mapping[str, Mapping[str, Any]]:
+    rows: Any = _table(known, changes).to_dict(orient="index")
     return MappingProxyType({str(name): row for name, row in rows.items()})
 
 
@@ -151,11 +151,11 @@ class OperatorFacts:
 
 def operator_facts() -> Mapping[str, OperatorFacts]:
     """Return the engine's facts by identifier; a table lookup would cost more than a kernel."""
-    return _facts(own.changes())
+    return _facts(own.KNOWN, own.KNOWN.changes)
 
 
 @lru_cache(maxsize=1)
-def _facts(changes: int) -> Mapping[str, OperatorFacts]:
+def _facts(known: object, changes: int) -> Mapping[str, OperatorFacts]:
     return MappingProxyType(
         {
             identifier: OperatorFacts(
@@ -165,6 +165,6 @@ def _facts(changes: int) -> Mapping[str, OperatorFacts]:
                 deterministic=bool(row["deterministic"]),
                 implemented=bool(row["implemented"]),
             )
-            for identifier, row in _rows(changes).items()
+            for identifier, row in _rows(known, changes).items()
         }
     )

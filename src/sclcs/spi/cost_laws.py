@@ -1,6 +1,6 @@
 """How the cost of each family grows: one row per family, measured by a benchmark.
 
-The rows live in ``cost_laws.csv`` beside this file; ``benchmarks/bench_scaling.py`` writes them.
+The rows live in ``tables/cost_laws.csv``; ``benchmarks/bench_scaling.py`` writes them.
 Seconds differ from machine to machine, exponents hardly do: what a family costs on one size is
 measured where it is needed, and carried to other sizes by the law.
 """
@@ -14,6 +14,8 @@ from importlib.resources import files
 from types import MappingProxyType
 
 import pandas as pd
+
+from sclcs.core.arguments import checked
 
 __all__ = ["REFERENCE_REGIONS", "REFERENCE_TIMEPOINTS", "CostLaw", "cost_law", "cost_laws"]
 
@@ -57,7 +59,7 @@ class CostLaw:
 @cache
 def cost_laws() -> Mapping[str, CostLaw]:
     """Return the laws of all families that the benchmark measured, by family."""
-    with (files("sclcs.spi") / "cost_laws.csv").open(encoding="utf-8") as stream:
+    with (files("sclcs.spi") / "tables" / "cost_laws.csv").open(encoding="utf-8") as stream:
         table = pd.read_csv(stream, index_col="family", dtype={"family": str})
     return MappingProxyType(
         {
@@ -72,6 +74,7 @@ def cost_laws() -> Mapping[str, CostLaw]:
     )
 
 
+@checked
 def cost_law(family: str) -> CostLaw:
     """Return the law of a family.
 

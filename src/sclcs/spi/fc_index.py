@@ -13,11 +13,11 @@ from sclcs.spi.fc_records import (
     ARRAY,
     INDEX,
     MATRICES,
-    array_digests,
-    read_index,
     read_record,
     record_is_damaged,
 )
+from sclcs.spi.packing.piece_files import piece_is_damaged, read_piece_file
+from sclcs.spi.packing.shard_records import columns_are_damaged, read_columns
 
 __all__ = ["changed_arrays", "damaged_records", "index_problems", "unlisted_operators"]
 
@@ -35,7 +35,7 @@ def index_problems(layout: StoreLayout) -> list[str]:
         Metadata that is gone or changed, operators that were computed but are not listed.
     """
     try:
-        read_index(layout.path)
+        layout.index()
     except DamagedStoreError:
         return [f"{INDEX} is damaged"]
     if not (layout.path / INDEX).exists() and read_seal(layout.path) is not None:
@@ -46,13 +46,23 @@ def index_problems(layout: StoreLayout) -> list[str]:
 
 def damaged_records(layout: StoreLayout) -> list[str]:
     """Return the records that are there but not as they were written; their work is lost."""
-    files = sorted((layout.path / RECORDS).glob("*/*.json"))
-    return [str(file.relative_to(layout.path)) for file in files if record_is_damaged(file)]
+    damaged = [file for file in _records(layout) if _is_damaged(layout, file)]
+    pieces = [file for place in layout.unpacked() for file in layout.piece_files(*place)]
+    damaged += [file for file in pieces if piece_is_damaged(file)]
+    return sorted(str(file.relative_to(layout.path)) for file in damaged)
+
+
+def _records(layout: StoreLayout) -> list[Path]:
+    return sorted((layout.path / RECORDS).glob("*/*.json"))
+
+
+def _is_damaged(layout: StoreLayout, file: Path) -> bool:
+    return columns_are_damaged(file) if layout.blocks_per_shard else record_is_damaged(file)
 
 
 def changed_arrays(layout: StoreLayout) -> list[str]:
     """Return the operators whose array's metadata is not as it was written."""
-    known = array_digests(layout.path)
+    known = layout.index().arrays
     return [name for name, digest in known.items() if _digest(layout.array_folder(name)) != digest]
 
 
@@ -61,20 +71,25 @@ def unlisted_operators(layout: StoreLayout) -> list[str]:
 
     A writer that was killed leaves arrays without records; those are no loss.
     """
-    listed, facts = read_index(layout.path), operator_facts()
+    listed, facts = layout.index().stamps.keys(), operator_facts()
     matrices = layout.path / MATRICES
     there = {path.name for path in matrices.iterdir()} if matrices.is_dir() else set()
     return [
         name
-        for name in sorted(there - set(listed))
+        for name in sorted(there - listed)
         if name in facts and (matrices / name / ARRAY).exists() and _recorded(layout, name)
     ]
 
 
 def _recorded(layout: StoreLayout, name: str) -> bool:
     family = operator_facts()[name].family
+    read = read_columns if layout.blocks_per_shard else read_record
+    places = range(layout.n_shards if layout.blocks_per_shard else layout.n_blocks)
+    if any(name in read(layout.record_file(family, place)) for place in places):
+        return True
+    waiting = [shard for other, shard in layout.unpacked() if other == family]
     return any(
-        name in read_record(layout.record_file(family, block)) for block in range(layout.n_blocks)
+        name in read_piece_file(file) for s in waiting for file in layout.piece_files(family, s)
     )
 
 

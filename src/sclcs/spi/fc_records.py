@@ -5,23 +5,24 @@ of each array's metadata; it is signed. Every array says the same in its own att
 hundreds of those whenever a matrix is asked for is slow, on a network disk very slow. A store
 without an index (made by the first version) is read the long way.
 
-A *piece* is one family of operators on one block of samples. Its record is written last. It
-names every operator that is done on the block, with the checksum of its chunk; an operator that
-is not in the record is not done, whatever chunk files there are.
+A *piece* is one family of operators on one block of samples. What became of it is told by the file
+that it leaves, or by the record of its shard (:mod:`sclcs.spi.packing`); in stores of older formats
+by a record per piece, which only this module still reads.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sclcs.core.errors import DamagedStoreError
-from sclcs.core.files import ReadOnce, write_json, write_text
+from sclcs.core.files import ReadOnce, write_json
 from sclcs.core.identity import file_digest
 from sclcs.core.seal import is_signed, signed
 from sclcs.spi.catalogue import operator_facts
@@ -31,19 +32,20 @@ __all__ = [
     "MATRICES",
     "OperatorEntry",
     "Piece",
-    "array_digests",
+    "StoreIndex",
+    "entry_from_json",
     "index_is_intact",
     "read_array_stamps",
     "read_index",
     "read_record",
     "record_is_damaged",
-    "unknown_operators",
     "write_index",
-    "write_record",
 ]
 
 MATRICES = "matrices"
 INDEX = "operators.json"
+TRIANGLE = "triangle"
+KEPT = "kept"
 ARRAY = "zarr.json"
 
 
@@ -75,7 +77,7 @@ class OperatorEntry:
     version : str
         From :func:`sclcs.spi.versions.operator_version`.
     checksum : str
-        Of the chunk, from :func:`sclcs.store.chunk_checksum`.
+        Of the chunk, from :func:`sclcs.store.checksum_of`.
     seconds : float
         CPU time in the kernel; operators of a family share theirs equally.
     exceptions : dict of int to (str, str)
@@ -105,7 +107,7 @@ def _read(path: Path) -> dict[str, OperatorEntry] | None:
         record = json.loads(path.read_bytes())
         if record["checksum"] != _checksum(record["operators"]):
             return None
-        return {name: _entry(**fields) for name, fields in record["operators"].items()}
+        return {name: entry_from_json(**fields) for name, fields in record["operators"].items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -125,42 +127,70 @@ def record_is_damaged(path: Path) -> bool:
     return _records(path) is None
 
 
-def write_record(path: Path, entries: Mapping[str, OperatorEntry]) -> None:
-    """Write a record in one step."""
-    operators = {name: asdict(entry) for name, entry in sorted(entries.items())}
-    plain = json.loads(json.dumps(operators))  # keys become text, as they will be read
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps({"checksum": _checksum(plain), "operators": plain}) + "\n"
-    write_text(path, content, durable=False)  # a lost or half record is work to be done again
-    _records.forget(path)
-
-
 def _checksum(operators: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(operators, sort_keys=True).encode())
 
 
-def _entry(exceptions: Mapping[str, list[str]], **facts: Any) -> OperatorEntry:  # noqa: ANN401
+def entry_from_json(
+    exceptions: Mapping[str, list[str]],
+    **facts: Any,  # noqa: ANN401
+) -> OperatorEntry:
+    """Return an entry as JSON has it: rows are texts there."""
     samples = {int(row): (status, why) for row, (status, why) in exceptions.items()}
     return OperatorEntry(exceptions=samples, **facts)
 
 
-def read_index(store: Path) -> dict[str, Stamp]:
-    """Return what decides the numbers of every operator that was asked for, in catalogue order.
+class StoreIndex:
+    """What a store tells about its operators, known to this program or not.
 
     Parameters
     ----------
-    store : Path
-        The store's folder.
+    rows : mapping of str to _Row
+        By operator.
+    facts : mapping
+        The operators that are known now, in catalogue order.
 
-    Returns
-    -------
-    dict of str to Stamp
+    Attributes
+    ----------
+    stamps : mapping of str to Stamp
+        What decides the numbers of every operator that was asked for, in catalogue order.
         Operators that this version's catalogue does not know are passed over.
+    unknown : list of str
+        Those that are passed over, such as a user's own.
+    triangles : frozenset of str
+        Operators of which only the upper triangle is kept.
+    not_kept : frozenset of str
+        Operators whose matrices were removed on purpose; their records are there.
+    arrays : mapping of str to str
+        The digests of the arrays' metadata.
     """
-    found = _indexes(store / INDEX)
-    if found is None:
-        return read_array_stamps(store)
-    return {name: found[name][0] for name in operator_facts() if name in found}
+
+    def __init__(self, rows: Mapping[str, _Row], facts: Mapping[str, object]) -> None:
+        self.stamps = MappingProxyType({name: rows[name].stamp for name in facts if name in rows})
+        self.unknown = [name for name in rows if name not in facts]
+        self.triangles = frozenset(name for name, row in rows.items() if row.triangle)
+        self.not_kept = frozenset(name for name, row in rows.items() if not row.kept)
+        self.arrays = {name: row.array for name, row in rows.items() if row.array is not None}
+
+
+class _Rows(dict[str, "_Row"]):
+    """The rows of an index, and what they say with the operators that are known now."""
+
+    told: tuple[Mapping[str, object], StoreIndex] | None = None
+
+    def with_known(self, facts: Mapping[str, object]) -> StoreIndex:
+        if self.told is None or self.told[0] is not facts:
+            self.told = facts, StoreIndex(self, facts)
+        return self.told[1]
+
+
+def read_index(store: Path) -> StoreIndex:
+    """Read the index of a store, again only if it has changed."""
+    rows, facts = _indexes(store / INDEX), operator_facts()
+    if rows is None:
+        stamps = read_array_stamps(store)
+        return StoreIndex({n: _Row(s, None, False) for n, s in stamps.items()}, facts)
+    return rows.with_known(facts)
 
 
 def read_array_stamps(store: Path) -> dict[str, Stamp]:
@@ -177,48 +207,60 @@ def index_is_intact(store: Path) -> bool:
         return False
 
 
-def array_digests(store: Path) -> dict[str, str]:
-    """Return the digests of the arrays' metadata, as the index has them."""
-    found = _indexes(store / INDEX) or {}
-    return {name: digest for name, (_, digest) in found.items() if digest is not None}
+@dataclass(frozen=True)
+class _Row:
+    """An operator in the index: what decides its numbers, its array, how and if it is kept."""
+
+    stamp: Stamp
+    array: str | None
+    triangle: bool
+    kept: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        facts = {**asdict(self.stamp), "array": self.array, TRIANGLE: self.triangle}
+        return facts if self.kept else {**facts, KEPT: False}
 
 
-def unknown_operators(store: Path) -> list[str]:
-    """Return operators of the index that are not known now, such as a user's own."""
-    known = operator_facts()
-    return [name for name in _indexes(store / INDEX) or {} if name not in known]
-
-
-def write_index(store: Path, stamps: Mapping[str, Stamp]) -> None:
+def write_index(
+    store: Path, stamps: Mapping[str, Stamp], removed: Collection[str] | None = None
+) -> None:
     """Write the index in one step; the arrays are there (or gone) already.
 
     Operators that are not known now, such as a user's own in another process, stay in it.
+
+    Parameters
+    ----------
+    store : Path
+        The store's folder.
+    stamps : mapping of str to Stamp
+        What decides the numbers of every operator.
+    removed : collection of str, optional
+        Operators whose matrices are not kept; by default those that were not kept before.
     """
     known = operator_facts()
-    ordered = {
-        name: {**asdict(stamps[name]), "array": file_digest(store / MATRICES / name / ARRAY)}
+    there = _indexes(store / INDEX) or _Rows()
+    gone = {name for name, row in there.items() if not row.kept} if removed is None else removed
+    rows = {
+        name: _Row(
+            stamps[name],
+            file_digest(store / MATRICES / name / ARRAY),
+            bool(_attributes(store / MATRICES / name).get(TRIANGLE, False)),
+            name not in gone,
+        )
         for name in known
         if name in stamps
     }
-    there = _indexes(store / INDEX) or {}
-    ordered |= {
-        name: {**asdict(stamp), "array": digest}
-        for name, (stamp, digest) in there.items()
-        if name not in known
-    }
-    write_json(store / INDEX, signed({"operators": ordered}))
+    rows |= {name: row for name, row in there.items() if name not in known}
+    content = {name: row.to_json() for name, row in rows.items()}
+    write_json(store / INDEX, signed({"operators": content}))
     _indexes.forget(store / INDEX)
 
 
-def _read_index(path: Path) -> dict[str, tuple[Stamp, str | None]] | None:
+def _read_index(path: Path) -> _Rows | None:
     """Read an index; None if there is none. One that is damaged is an error."""
     try:
         content = json.loads(path.read_bytes())
-        rows = content["operators"]
-        found = {
-            str(name): (Stamp(str(row["version"]), row["seed"]), row.get("array"))
-            for name, row in rows.items()
-        }
+        found = _Rows({str(name): _row(row) for name, row in content["operators"].items()})
         intact = is_signed(content)
     except FileNotFoundError:
         return None
@@ -227,6 +269,12 @@ def _read_index(path: Path) -> dict[str, tuple[Stamp, str | None]] | None:
     if not intact:
         raise _damaged_index(path)
     return found
+
+
+def _row(row: Mapping[str, Any]) -> _Row:
+    stamp = Stamp(str(row["version"]), row["seed"])
+    kept = bool(row.get(KEPT, True))
+    return _Row(stamp, row.get("array"), bool(row.get(TRIANGLE, False)), kept)
 
 
 def _damaged_index(path: Path) -> DamagedStoreError:

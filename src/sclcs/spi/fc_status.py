@@ -11,8 +11,8 @@ from sclcs.core.identity import Identity, text_digest
 from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.fc_records import OperatorEntry
 from sclcs.spi.fc_store import FCStore
+from sclcs.spi.packing.ledger import Ledger, StoredChunk
 from sclcs.spi.status import Status, main_reason
-from sclcs.store import chunk_checksum
 
 __all__ = [
     "MISSING",
@@ -32,15 +32,22 @@ def _entries(
     store: FCStore, operators: Iterable[str] | None = None
 ) -> Iterator[tuple[str, int, int, OperatorEntry | None]]:
     """Go through operators and blocks: operator, block, samples in it, what is recorded."""
-    layout, stamps, facts = store.layout, store.layout.stamps(), operator_facts()
-    names = list(stamps) if operators is None else list(operators)
-    families = {facts[name].family for name in names}
+    for name, block, size, chunk in _chunks(store, operators):
+        yield name, block, size, None if chunk is None else chunk.entry
+
+
+def _chunks(
+    store: FCStore, operators: Iterable[str] | None = None
+) -> Iterator[tuple[str, int, int, StoredChunk | None]]:
+    """Go through operators and blocks: operator, block, samples in it, where its matrices are."""
+    layout, index, facts = store.layout, store.layout.index(), operator_facts()
+    ledger, names = Ledger(layout, index), list(index.stamps if operators is None else operators)
+    sizes = [rows.stop - rows.start for rows in map(layout.block_rows, range(layout.n_blocks))]
     done = {
-        (family, block): layout.entries(family, block, stamps)
-        for family in families
+        (family, block): ledger.of(family, block)
+        for family in {facts[name].family for name in names}
         for block in range(layout.n_blocks)
     }
-    sizes = [rows.stop - rows.start for rows in map(layout.block_rows, range(layout.n_blocks))]
     for name in names:
         for block, size in enumerate(sizes):
             yield name, block, size, done[facts[name].family, block].get(name)
@@ -74,13 +81,13 @@ def block_table(store: FCStore) -> pd.DataFrame:
         ``partial-nan``, ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in the kernel
         (``copied_seconds`` of them before, in another store), and the main ``reason``.
     """
-    rows = []
+    rows, facts = [], operator_facts()
     for name, block, size, entry in _entries(store):
         counts = _counts(size, entry)
         rows.append(
             {
                 "spi": name,
-                "family": operator_facts()[name].family,
+                "family": facts[name].family,
                 "block": block,
                 "samples": size,
                 **{state: counts[state] for state in _STATES},
@@ -108,16 +115,19 @@ def operator_table(store: FCStore) -> pd.DataFrame:
         that draw random numbers, else missing), ``samples``,
         ``ok``, ``partial-nan``, ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in
         the kernel (those that matrices copied from another store took there included, and in
-        ``copied_seconds`` alone), and the most frequent ``reason``.
+        ``copied_seconds`` alone), whether the matrices are ``kept``, and the most frequent
+        ``reason``.
     """
     table = block_table(store)
     groups = table.groupby("spi", sort=False)
     found = groups[["samples", *_STATES, "seconds", "copied_seconds"]].sum()
-    stamps = store.layout.stamps()
+    index = store.layout.index()
+    stamps = index.stamps
     seeds = {name: stamp.seed for name, stamp in stamps.items()}
     found.insert(0, "family", groups["family"].first())
     found.insert(1, "version", pd.Series({n: s.version for n, s in stamps.items()}, dtype=object))
     found.insert(2, "seed", pd.Series(seeds, dtype="Int64"))
+    found["kept"] = ~found.index.isin(index.not_kept)
     reasons = table[table["reason"] != ""].groupby("spi")["reason"]
     found["reason"] = reasons.agg(lambda column: column.mode().iloc[0]) if len(reasons) else ""
     found["reason"] = found["reason"].fillna("")
@@ -166,7 +176,7 @@ def matrices_identity(store: FCStore, operators: Iterable[str]) -> Identity:
     content: dict[str, list[str | None]] = {}
     for name, _, _, entry in _entries(store, operators):
         content.setdefault(name, []).append(None if entry is None else entry.checksum)
-    stamps = store.layout.stamps()
+    stamps = store.layout.index().stamps
     known = {name: stamps[name] for name in content if name in stamps}
     return Identity(
         "matrices",
@@ -180,6 +190,7 @@ def files_digest(store: FCStore, operators: Iterable[str]) -> str | None:
     """Return a digest of operators' matrices: what is recorded, if every chunk is still that.
 
     Every chunk is read: one that rotted on the disk has neither another size nor another time.
+    Of matrices that were not kept it is what they were.
 
     Parameters
     ----------
@@ -191,9 +202,9 @@ def files_digest(store: FCStore, operators: Iterable[str]) -> str | None:
     str or None
         None if an operator is not complete, or a chunk is not the one that was written.
     """
-    lines = [store.fingerprint, *store.sample_ids]
-    for name, block, _, entry in _entries(store, sorted(operators)):
-        if entry is None or chunk_checksum(store.layout.chunk_file(name, block)) != entry.checksum:
+    lines, gone = [store.fingerprint, *store.samples.index], store.layout.index().not_kept
+    for name, _, _, chunk in _chunks(store, sorted(operators)):
+        if chunk is None or (name not in gone and not chunk.is_intact()):
             return None
-        lines += [name, str(entry.stamp), entry.checksum]
+        lines += [name, str(chunk.entry.stamp), chunk.entry.checksum]
     return text_digest("\n".join(lines))

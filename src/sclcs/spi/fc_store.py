@@ -7,13 +7,18 @@
         samples.csv            one row of facts per sample
         seal.json              digests of zarr.json, samples.csv and matrices/zarr.json
         operators.json         the operators: version of their code, seed if they are random, digest
-                               of their array's metadata; signed
-        matrices/OPERATOR/     float32 (sample, source, target), one chunk per block, CRC-32C
-        tasks/FAMILY/N.json    what became of the family's operators on block N
+                               of their array's metadata, whether a triangle is kept; signed
+        matrices/OPERATOR/     float32 (sample, source, target), of symmetric operators
+                               (sample, pair): the upper triangle row by row; one chunk per block
+                               of samples, with a CRC-32C; up to 64 blocks are one file, a shard
+        tasks/FAMILY/N.json    what became of the family's operators on shard N
+        pieces/FAMILY/N/       pieces of work whose shard is not complete yet
 
-A *piece* of work (one family, one block of samples) owns its chunks whole and writes its
-record last, so a store can be filled by any number of processes, killed at any moment and
-resumed; see :func:`sclcs.compute.compute_store`.
+A *piece* of work (one family, one block of samples) leaves one file, whole or not at all. When
+the pieces of a shard are all there they are packed: matrices into one file per operator, then what
+became of them into the record, then the pieces go. So a store can be filled by any number of
+processes, killed at any moment and resumed; see :func:`sclcs.compute.compute_store`. Stores of
+older formats, with a file per operator and block, are read, but not added to.
 """
 
 from __future__ import annotations
@@ -28,13 +33,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.table import table_from_csv
+from sclcs.core.arguments import checked
 from sclcs.core.errors import DamagedStoreError, InputError, UnknownNameError, name_first
 from sclcs.core.logging import get_logger
 from sclcs.core.seal import check_seal
 from sclcs.spi.catalogue import ALIASES, operator_facts
 from sclcs.spi.fc_index import index_problems
 from sclcs.spi.fc_layout import StoreLayout
-from sclcs.spi.fc_records import OperatorEntry, Piece, unknown_operators
+from sclcs.spi.fc_records import Piece, StoreIndex
+from sclcs.spi.packing.ledger import Ledger, StoredChunk, read_rows
 from sclcs.spi.versions import Stamp
 from sclcs.store import open_group, require_format
 
@@ -44,8 +51,10 @@ if TYPE_CHECKING:
 __all__ = ["FCStore"]
 
 KIND = "fc-store"
-# 1: one seed for all operators, no index of them; 2: no seal, texts in samples.csv not marked
-FORMAT_VERSION = 3
+# 1: one seed for all operators, no index of them; 2: no seal, texts in samples.csv not marked;
+# 3: a file per operator and block, both triangles of symmetric operators
+FORMAT_VERSION = 4
+_SIGNED_SINCE = 3
 SAMPLES_FILE = "samples.csv"
 RESUME = "run the same `sclcs compute` again: it computes what is missing or damaged"
 
@@ -94,15 +103,20 @@ class FCStore:
         self.fingerprint = str(facts["fingerprint"])
         self.provenance: dict[str, Any] = dict(facts["provenance"])
         self.layout = StoreLayout(
-            self.path.absolute(), len(samples), len(self.regions), int(facts["block_size"])
+            self.path.absolute(),
+            len(samples),
+            len(self.regions),
+            int(facts["block_size"]),
+            int(facts.get("blocks_per_shard", 0)),
         )
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> FCStore:
         """Open a store made by ``sclcs compute``; matrices stay on disk until asked for."""
         store = cls.open_unchecked(path)
         wrong = index_problems(store.layout)
-        unknown = [] if wrong else unknown_operators(store.layout.path)
+        unknown = [] if wrong else store.layout.index().unknown
         if unknown:
             _log.warning(
                 "%s also holds %s, which this program does not know and leaves out; register "
@@ -121,7 +135,7 @@ class FCStore:
     def open_unchecked(cls, path: str | os.PathLike[str]) -> FCStore:
         """Open a store whose operators may be damaged; its table and metadata must not be."""
         attributes: dict[str, Any] = dict(open_group(path, KIND).attrs)
-        signs = require_format(path, attributes, FORMAT_VERSION) >= FORMAT_VERSION
+        signs = require_format(path, attributes, FORMAT_VERSION) >= _SIGNED_SINCE
         check_seal(Path(path).absolute(), "FC store", f"{RESUME.capitalize()}.", required=signs)
         try:
             text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
@@ -146,8 +160,18 @@ class FCStore:
 
     @property
     def operators(self) -> list[str]:
-        """The operators that were asked for, complete or not, in the order of the catalogue."""
-        return list(self.layout.stamps())
+        """The operators that were asked for, complete or not, in the order of the catalogue.
+
+        Without those whose matrices were not kept.
+        """
+        index = self.layout.index()
+        return [name for name in index.stamps if name not in index.not_kept]
+
+    @property
+    def not_kept(self) -> list[str]:
+        """The operators that were computed, but whose matrices were not kept."""
+        index = self.layout.index()
+        return [name for name in index.stamps if name in index.not_kept]
 
     @property
     def complete_operators(self) -> list[str]:
@@ -158,12 +182,13 @@ class FCStore:
     @property
     def seeds(self) -> dict[str, int]:
         """The seeds of the operators that draw random numbers."""
-        stamps = self.layout.stamps()
+        stamps = self.layout.index().stamps
         return {name: stamp.seed for name, stamp in stamps.items() if stamp.seed is not None}
 
     def stamp(self, spi: str) -> Stamp:
         """Return what decides an operator's numbers here: the version of its code, and its seed."""
-        return self.layout.stamps()[self._known(spi)]
+        index = self.layout.index()
+        return index.stamps[self._known(spi, index)]
 
     def version(self, spi: str) -> str:
         """Return the version of an operator's numbers in this store."""
@@ -173,7 +198,7 @@ class FCStore:
         """Return why an operator lacks values on some samples; empty if it does not."""
         from sclcs.spi.fc_status import operator_reason
 
-        return operator_reason(self, self._known(spi))
+        return operator_reason(self, self._known(spi, self.layout.index()))
 
     def matrices(
         self, spi: str, rows: Rows | None = None, *, allow_missing: bool = False
@@ -194,12 +219,19 @@ class FCStore:
         ndarray of float32, shape (sample, source, target)
             NaN on the diagonal and where the operator is undefined.
         """
-        operator = self._known(spi)
+        index = self.layout.index()
+        operator = self._known(spi, index)
         wanted = np.arange(len(self)) if rows is None else self._row_numbers(rows)
         block_of_row = wanted // self.layout.block_size
-        done = self._readable(operator, block_of_row, allow_missing)
         try:
-            return self.layout.read_rows(operator, wanted, done)
+            done = self._readable(operator, index, block_of_row, allow_missing)
+            return read_rows(self.layout, wanted, done, triangle=operator in index.triangles)
+        except DamagedStoreError:
+            pass  # a piece may have been packed into its shard just now: look again where it is
+        index = self.layout.index()
+        done = self._readable(operator, index, block_of_row, allow_missing)
+        try:
+            return read_rows(self.layout, wanted, done, triangle=operator in index.triangles)
         except DamagedStoreError as error:
             raise DamagedStoreError(f"{operator} in {self.path} is damaged; {RESUME}.") from error
 
@@ -221,7 +253,7 @@ class FCStore:
             By block, then by family, with the operators that are missing there.
         """
         names = self.operators if operators is None else operators
-        return self.layout.missing(self.layout.pieces(names), check=check)
+        return Ledger(self.layout).missing(self.layout.pieces(names), check=check)
 
     def verify(self) -> list[Piece]:
         """Read every chunk again; return what is damaged or gone though it was done.
@@ -269,7 +301,9 @@ class FCStore:
         """
         import xarray as xr
 
-        names = self.complete_operators if spis is None else [self._known(spi) for spi in spis]
+        index = self.layout.index()
+        known = [self._known(spi, index) for spi in spis or ()]
+        names = self.complete_operators if spis is None else known
         shape = (len(names), len(self), len(self.regions), len(self.regions))
         values = np.empty(shape, dtype=np.float32)
         for place, name in enumerate(names):
@@ -287,9 +321,9 @@ class FCStore:
             attrs={"seeds": self.seeds, "fingerprint": self.fingerprint},
         )
 
-    def _known(self, spi: str) -> str:
-        identifier = ALIASES.get(spi, spi)
-        if identifier not in self.layout.stamps():
+    def _known(self, spi: str, index: StoreIndex) -> str:
+        identifier = ALIASES.get(spi, spi) if isinstance(spi, str) else ""
+        if identifier not in index.stamps:
             raise UnknownNameError(
                 f"{spi} is not in the FC store {self.path}; it holds "
                 f"{name_first(self.operators, 10)}. `sclcs compute --spis` adds operators."
@@ -298,25 +332,36 @@ class FCStore:
 
     def _row_numbers(self, rows: Rows) -> NDArray[np.int64]:
         chosen = np.asarray(rows)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iub"):
+            raise InputError(f"Expected rows to be a list of row numbers, got {rows!r}.")
         try:
             return np.asarray(np.arange(len(self))[chosen if chosen.size else []], dtype=np.int64)
         except IndexError as error:
             raise InputError(f"Row numbers must be below {len(self)}: {error}.") from error
 
     def _readable(
-        self, operator: str, blocks: NDArray[np.int64], allow_missing: bool
-    ) -> dict[int, OperatorEntry]:
-        """Return what is recorded of the blocks that are done, or say which are not."""
-        family, stamps = operator_facts()[operator].family, self.layout.stamps()
+        self, operator: str, index: StoreIndex, blocks: NDArray[np.int64], allow_missing: bool
+    ) -> dict[int, StoredChunk]:
+        """Return where the blocks are that are done, or say which are not."""
+        if operator in index.not_kept:
+            if allow_missing:
+                return {}
+            raise InputError(
+                f"The matrices of {operator} were computed, but not kept in {self.path}; "
+                "`sclcs compute` computes them again, or `sclcs run --keep all` for a whole run."
+            )
+        family, ledger = operator_facts()[operator].family, Ledger(self.layout, index)
         wanted = np.unique(blocks).tolist()
-        records = {block: self.layout.entries(family, block, stamps) for block in wanted}
-        done = {block: record[operator] for block, record in records.items() if operator in record}
+        found = {block: ledger.one(family, block, operator) for block in wanted}
+        done = {block: chunk for block, chunk in found.items() if chunk is not None}
         if len(done) < len(wanted) and not allow_missing:
             raise InputError(
                 f"{operator} is computed on {len(done)} of {len(wanted)} blocks of samples in "
                 f"{self.path}; {RESUME}. Or read NaN for the rest with allow_missing=True."
             )
-        gone = [block for block in done if not self.layout.chunk_file(operator, block).exists()]
+        files = {chunk.file for chunk in done.values()}
+        lost = {file for file in files if not file.exists()}
+        gone = [block for block, chunk in done.items() if chunk.file in lost]
         if gone:
             raise DamagedStoreError(
                 f"Chunks of {operator} are gone from {self.path}: blocks {name_first(gone)}; "

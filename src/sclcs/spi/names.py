@@ -11,7 +11,10 @@ from collections.abc import Iterable
 from sclcs.spi.catalogue import catalogue_rows
 from sclcs.spi.short_names import SHORT_NAMES
 
-__all__ = ["best_known", "operator_name"]
+__all__ = ["KNOWN_BEST", "best_known", "operator_name"]
+
+#: Operators that have a household name: the lower the number, the more widely they are known.
+KNOWN_BEST = {identifier: place for place, identifier in enumerate(SHORT_NAMES.values())}
 
 _LONG_NAMES = {
     "cov_EmpiricalCovariance": "Pearson correlation",
@@ -44,6 +47,5 @@ def operator_name(identifier: str) -> str:
 
 def best_known(identifiers: Iterable[str]) -> str | None:
     """Return the most widely known of some operators; None if none has a household name."""
-    order = {identifier: place for place, identifier in enumerate(SHORT_NAMES.values())}
-    known = [identifier for identifier in identifiers if identifier in order]
-    return min(known, key=lambda identifier: order[identifier], default=None)
+    known = [identifier for identifier in identifiers if identifier in KNOWN_BEST]
+    return min(known, key=KNOWN_BEST.__getitem__, default=None)

@@ -1,6 +1,6 @@
 """What operators cost by themselves and beside others of their family.
 
-The rows live in ``operator_costs.csv`` beside this file; ``tools/make_operator_costs.py`` measures
+The rows live in ``tables/operator_costs.csv``; ``tools/make_operator_costs.py`` measures
 them. A table that ships, not a measurement of the day, so that a budget given as a share of the
 full cost buys the same operators on every machine.
 """
@@ -43,7 +43,7 @@ class OperatorCost:
 @cache
 def operator_costs() -> Mapping[str, OperatorCost]:
     """Return the table: all operators on a sample of 33 regions and 70 time points."""
-    with (files("sclcs.spi") / "operator_costs.csv").open(encoding="utf-8") as stream:
+    with (files("sclcs.spi") / "tables" / "operator_costs.csv").open(encoding="utf-8") as stream:
         table = pd.read_csv(stream, index_col="identifier")
     families = catalogue()["family"].to_dict()
     return MappingProxyType(

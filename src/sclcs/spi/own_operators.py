@@ -26,6 +26,7 @@ from sclcs.spi.context import FamilyContext
 
 __all__ = [
     "GROUP",
+    "KNOWN",
     "OWN",
     "SCRIPT",
     "OwnOperator",
@@ -102,7 +103,8 @@ class _Known:
         self.lock = threading.RLock()
 
 
-_known = _Known()
+#: Whoever makes something of the operators does so again when `KNOWN.changes` is another number.
+KNOWN = _Known()
 #: Who registers: a package while its entry point is called, else this process.
 _origin: ContextVar[str] = ContextVar("sclcs_operator_origin", default=SCRIPT)
 
@@ -115,33 +117,27 @@ def origin() -> str:
 def own_operators() -> Mapping[str, OwnOperator]:
     """Return the operators of packages and of this process, by name."""
     _ask_packages()
-    return MappingProxyType(_known.operators)
-
-
-def changes() -> int:
-    """Return how often operators came or went: what was made of them before is stale."""
-    _ask_packages()
-    return _known.changes
+    return MappingProxyType(KNOWN.operators)
 
 
 def keep(operator: OwnOperator) -> None:
     """Add an operator; one of the same origin is replaced, one of another is an error."""
-    with _known.lock:
-        there = _known.operators.get(operator.name)
+    with KNOWN.lock:
+        there = KNOWN.operators.get(operator.name)
         if there is not None and there.origin != operator.origin:
             raise InputError(
                 f"There is an operator {operator.name!r} of {there.origin} already; choose another "
                 "name."
             )
-        _known.operators[operator.name] = operator
-        _known.changes += 1
+        KNOWN.operators[operator.name] = operator
+        KNOWN.changes += 1
 
 
 def drop(name: str) -> None:
     """Forget an operator."""
-    with _known.lock:
-        del _known.operators[name]
-        _known.changes += 1
+    with KNOWN.lock:
+        del KNOWN.operators[name]
+        KNOWN.changes += 1
 
 
 def own_family(name: str) -> OwnFamily | None:
@@ -169,12 +165,12 @@ def require_known_elsewhere(identifiers: Collection[str], who: str) -> None:
 
 
 def _ask_packages() -> None:
-    if _known.asked:
+    if KNOWN.asked:
         return
-    with _known.lock:
-        if _known.asked:
+    with KNOWN.lock:
+        if KNOWN.asked:
             return
-        _known.asked = True  # before asking: a package may read the catalogue while it registers
+        KNOWN.asked = True  # before asking: a package may read the catalogue while it registers
         for point in entry_points(group=GROUP):
             _ask(point)
 

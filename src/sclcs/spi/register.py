@@ -73,7 +73,7 @@ def register(
         empty), words separated by blanks, the literature.
     version : str, optional
         Of its numbers: raise it when the function gives other numbers, and stored matrices of the
-        old version are made again. By default a digest of the source (of the module for
+        old version are computed again. By default a digest of the source (of the module for
         functions of an imported file, else of the function itself).
 
     Raises

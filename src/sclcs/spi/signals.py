@@ -19,6 +19,7 @@ MINIMUM_REGIONS = 2
 MINIMUM_TIMES = 2
 # A region whose spread is a few units of rounding of its level holds no signal.
 CONSTANT_ULPS = 8
+ORDINARY_EXPONENT = 64  # of the largest value of a region, base 2
 
 
 @dataclass(frozen=True)
@@ -104,16 +105,19 @@ def standardise(batch: Array) -> StandardSignals:
     -------
     StandardSignals
     """
-    size = np.abs(batch).max(axis=-1, keepdims=True)
-    # Powers of two are exact: ordinary signals keep every bit, and the squares of huge or
-    # tiny ones neither overflow nor vanish.
-    _, exponent = np.frexp(size)
-    scaled = np.ldexp(batch, -exponent)
-    spread = np.ptp(scaled, axis=-1, keepdims=True)
+    highest, lowest = batch.max(axis=-1, keepdims=True), batch.min(axis=-1, keepdims=True)
+    _, exponent = np.frexp(np.maximum(np.abs(highest), np.abs(lowest)))
+    # Powers of two are exact: the squares of huge or tiny signals neither overflow nor vanish,
+    # and ordinary signals give the same bits without them.
+    if np.abs(exponent).max(initial=0) > ORDINARY_EXPONENT:
+        batch = np.ldexp(batch, -exponent)
+    spread = np.ldexp(highest, -exponent) - np.ldexp(lowest, -exponent)
     usable = spread > CONSTANT_ULPS * np.finfo(np.float64).eps
-    centred = scaled - scaled.mean(axis=-1, keepdims=True)
-    deviation = scaled.std(axis=-1, ddof=1, keepdims=True)
-    values = np.where(usable, centred / np.where(usable, deviation, 1.0), 0.0)
+    values = batch - batch.mean(axis=-1, keepdims=True)
+    squares = (values * values).sum(axis=-1, keepdims=True)
+    values /= np.where(usable, np.sqrt(squares / (batch.shape[-1] - 1)), 1.0)
+    if not usable.all():
+        values[~usable[..., 0]] = 0.0
     return StandardSignals(values=values, usable=usable[..., 0])
 
 

@@ -254,7 +254,7 @@ def _region_names(X: Sequence[ArrayLike]) -> NDArray[np.object_] | None:
     frames = [sample for sample in X if isinstance(sample, pd.DataFrame)]
     if len(frames) < len(X):
         return None
-    names = [[str(name) for name in frame.columns] for frame in frames]
+    names = [list(map(str, frame.columns.tolist())) for frame in frames]
     if any(other != names[0] for other in names):
         raise InputError("The samples' columns differ: every data frame needs the same regions.")
     return np.asarray(names[0], dtype=object)

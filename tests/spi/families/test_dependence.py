@@ -11,6 +11,8 @@ from hyppo.time_series import MGCX, DcorrX
 
 from sclcs.spi.context import FamilyContext
 from sclcs.spi.families import dependence
+from sclcs.spi.families.dependence.connected import Runs, largest_region
+from sclcs.spi.families.dependence.series_distances import LaggedDistances, series_distances
 
 hyppo_warns = pytest.mark.filterwarnings("ignore::Warning")
 
@@ -153,3 +155,30 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     small = run(dependence, signals, memory_bytes=2 * 100 * signals.shape[-1] ** 2)
     for name, matrix in run(dependence, signals).items():
         np.testing.assert_allclose(small[name], matrix, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_largest_region_is_that_of_scipy(seed):
+    from scipy.ndimage import label, maximum, uniform_filter
+
+    table = uniform_filter(np.random.default_rng(seed).normal(size=(23, 31)), 3)
+    memory = Runs(np.empty((4, 400), dtype=np.int64), np.empty(400))
+    for limit in (-0.2, 0.0, 0.1, 0.5):
+        regions, count = label(table > limit)
+        sizes = np.bincount(regions.ravel(), minlength=count + 1)[1:]
+        largest = 1 + int(np.argmax(sizes)) if count else 0
+        expected = (sizes.max(), maximum(table, regions, largest)) if count else (0, 0.0)
+        assert largest_region(table, limit, memory) == expected
+
+
+def test_distances_of_rows_at_falling_lags():
+    rows = coupled(n_samples=1, n_regions=2, n_times=19)[0]
+    distances = series_distances(rows)
+    for later in (True, False):
+        lagged = LaggedDistances(distances, later=later)
+        for lag in (7, 3, 2, 1):
+            kept = slice(lag, None) if later else slice(None, -lag)
+            points = distances[:, kept, kept]
+            differences = points[:, :, None] - points[:, None]
+            expected = np.sqrt((differences**2).sum(axis=-1))
+            np.testing.assert_allclose(lagged.at(lag), expected, rtol=1e-12, atol=1e-14)

@@ -8,7 +8,7 @@ from family_signals import by_pairs, context, coupled, off_diagonal, zscore
 from sklearn import linear_model
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-from sclcs.numerics.local_likelihood import local_likelihood
+from sclcs.numerics.local_likelihood import local_likelihood, local_work
 from sclcs.numerics.smooth_likelihood import feature_count, smooth_likelihood
 from sclcs.spi.families.regression import MEMBERS, compute
 
@@ -69,7 +69,7 @@ def dense(x, y, scales):
 def test_local_likelihood_equals_the_dense_one(length, constant):
     x, y = np.sort(coupled(1, 1)[0, 0]), coupled(1, 1, seed=1)[0, 0]
     weights, parts = np.empty(x.size), np.empty(7)
-    assert local_likelihood(x, y, (1.3, length, 0.2, constant), weights, parts)
+    assert local_likelihood(x, y, (1.3, length, 0.2, constant), local_work(x.size), weights, parts)
     value, expected, excess, slopes = dense(x, y, (1.3, length, 0.2, constant))
     np.testing.assert_allclose(weights, expected, rtol=1e-9)
     inverse = np.outer(expected, expected) - excess

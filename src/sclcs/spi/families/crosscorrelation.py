@@ -100,10 +100,11 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     """
     del context
     n_samples, n_regions, _ = signals.shape
-    values = np.zeros((_N_VALUES, n_samples, n_regions, n_regions))
+    # Samples first: kernels are given contiguous matrices, however many samples there are.
+    values = np.zeros((n_samples, _N_VALUES, n_regions, n_regions))
     for sample, rows in enumerate(signals):
-        _all_pairs(rows, values[:, sample])
-    return {name: values[MEMBERS[name].index] for name in members}
+        _all_pairs(rows, values[sample])
+    return {name: values[:, MEMBERS[name].index] for name in members}
 
 
 def _all_pairs(rows: Array, out: Array) -> None:

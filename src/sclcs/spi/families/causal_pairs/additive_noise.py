@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from sclcs.numerics import local_likelihood as local
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.bounded_minimiser import minimise
+from sclcs.numerics.exponential import exp_of_negative
 from sclcs.numerics.gaussian_process import JITTER, LARGEST_LOGARITHM
-from sclcs.numerics.jit import kernel
+from sclcs.numerics.jit import kernel, reducing_kernel
 
 __all__ = ["additive_noise_scores"]
 
@@ -42,7 +43,7 @@ def additive_noise_scores(rows: Array) -> Array:
         targets = np.delete(np.arange(n_regions), region)
         # The residuals are jitter times these; standardising removes the factor.
         weights = _interpolations(rows[region], rows[targets])
-        centred = _centre(_gram(_standardised(rows[region : region + 1])[0, kept]))
+        centred = _centre(_standardised(rows[region : region + 1])[0, kept])
         residuals = np.ascontiguousarray(_standardised(weights)[:, kept])
         out[region, targets] = _dependences(residuals, centred)
     return np.where(np.isfinite(out), out, 0.0)
@@ -65,7 +66,9 @@ def _interpolations(row: Array, others: Array) -> Array:
 
     points = minimise(evaluate, len(ys), np.full(2, LARGEST_LOGARITHM))
     evaluate(points, np.arange(len(ys)), np.empty(len(ys)), np.empty_like(points))
-    return weights[:, np.argsort(order)]
+    # In one piece: numpy would sum the rows of a transposed array in an order that depends on how
+    # many there are.
+    return np.ascontiguousarray(weights[:, np.argsort(order)])
 
 
 @kernel
@@ -78,10 +81,10 @@ def _likelihoods(
     gradients: Array,
     weights: Array,
 ) -> None:
-    parts = np.empty(7)
+    parts, work = np.empty(7), local.local_work(x.size)
     for pair in active:
         scales = exp(points[pair, 0]), exp(points[pair, 1]), JITTER, 0.0
-        if local.local_likelihood(x, ys[pair], scales, weights[pair], parts):
+        if local.local_likelihood(x, ys[pair], scales, work, weights[pair], parts):
             noise_share = JITTER * (parts[local.TRACE] - parts[local.SQUARES])
             gradients[pair, 0] = -0.5 * (parts[local.FIT] - x.size + noise_share)
             gradients[pair, 1] = -0.5 * parts[local.LENGTH_SLOPE]
@@ -92,23 +95,50 @@ def _likelihoods(
 
 
 def _dependences(residuals: Array, centred: Array) -> Array:
-    scores = [float((_gram(row) * centred).sum()) / row.size for row in residuals]
+    """Return the dependence of every residual on a regressor with this centred gram matrix."""
+    n = residuals.shape[1]
+    distances = np.empty(n * (n - 1) // 2)
+    scores = []
+    for row in residuals:
+        _square_distances(row, distances)
+        scores.append(_sum_of_products(distances, _width(distances), centred) / n)
     return np.array(scores)
 
 
-def _gram(scaled: Array) -> Array:
-    """Return exp(-d^2 / median d^2) of standardised values."""
-    distances = np.subtract.outer(scaled, scaled) ** 2
-    upper = distances[np.triu_indices(scaled.size, 1)]
-    positive = upper[upper > 0.0]
-    if not positive.size:
-        return np.full_like(distances, np.nan)
-    gram: Array = np.exp(-distances / np.median(positive))
-    return gram
+@kernel
+def _square_distances(values: Array, out: Array) -> None:
+    """Write the squared distances of all pairs of points, row by row below the diagonal."""
+    place = 0
+    for i in range(values.size):
+        for j in range(i):
+            out[place + j] = (values[i] - values[j]) ** 2
+        place += i
 
 
-def _centre(gram: Array) -> Array:
-    """Remove the means of rows and columns."""
+def _width(squares: Array) -> float:
+    """Return the median squared distance of points that differ; NaN if none do."""
+    positive = squares if squares.min() > 0.0 else squares[squares > 0.0]
+    return float(np.median(positive)) if positive.size else np.nan
+
+
+@reducing_kernel
+def _sum_of_products(distances: Array, width: float, centred: Array) -> float:
+    """Sum the products of exp(-d^2 / width) and a symmetric matrix over all pairs of points."""
+    total = 0.0
+    scale, place = -1.0 / width, 0
+    for i in range(centred.shape[0]):
+        row, squares = centred[i], distances[place : place + i]
+        for j in range(i):
+            total += 2.0 * row[j] * exp_of_negative(scale * squares[j])
+        total += row[i]
+        place += i
+    return total
+
+
+def _centre(scaled: Array) -> Array:
+    """Return exp(-d^2 / median d^2) of standardised values without the means of its rows."""
+    squares = np.subtract.outer(scaled, scaled) ** 2
+    gram = np.exp(-squares / _width(squares[np.tril_indices(scaled.size, -1)]))
     means = gram.mean(axis=0)
     centred: Array = gram - means - means[:, np.newaxis] + means.mean()
     return centred

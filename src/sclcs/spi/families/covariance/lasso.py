@@ -172,7 +172,8 @@ def _solve_lasso(
     product[:] = 0.0
     for j in range(0, n, _BLOCK):
         b = coefficients[j : j + _BLOCK]
-        add_four_rows(product, quadratic, j, b[0], b[1], b[2], b[3])
+        if b[0] != 0.0 or b[1] != 0.0 or b[2] != 0.0 or b[3] != 0.0:
+            add_four_rows(product, quadratic, j, b[0], b[1], b[2], b[3])
     scale = dot(linear, linear) - linear[excluded] ** 2
     target = _TOLERANCE * scale
     gap, steepest = _lasso_gap(linear, excluded, scale, penalty, coefficients, product)
@@ -210,6 +211,8 @@ def _sweep(
         s2 = _step(quadratic, penalty, coefficients, active, j + 2, pull)
         pull = linear[j + 3] - product[j + 3] - s0 * q0[j + 3] - s1 * q1[j + 3] - s2 * q2[j + 3]
         s3 = _step(quadratic, penalty, coefficients, active, j + 3, pull)
+        if s0 == 0.0 and s1 == 0.0 and s2 == 0.0 and s3 == 0.0:
+            continue  # most coefficients of many regions are zero, and stay so
         add_four_rows(product, quadratic, j, s0, s1, s2, s3)
         largest_step = max(largest_step, abs(s0), abs(s1), abs(s2), abs(s3))
     for j in range(linear.size):

@@ -5,7 +5,9 @@ column is predicted as the weighted mean of its values there (simplex projection
 correlation of prediction and truth, averaged over 100 libraries of each of 22 sizes.
 
 All samples and regions use the same libraries, so the neighbours of a region are sorted once,
-picked once per library, and serve all columns at the same time.
+picked once per library, and serve all columns at the same time: first the neighbours of all time
+points, then their weights, then the predictions of sixteen columns at a time, whose sums stay in
+registers and whose values stay in the nearest cache.
 """
 
 # ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
@@ -14,14 +16,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import sqrt
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel, reducing_kernel
+from sclcs.numerics.exponential import exp_of_negative
+from sclcs.numerics.jit import kernel
+from sclcs.numerics.lanes import (
+    WIDTH,
+    add_product,
+    add_scaled,
+    aligned_empty,
+    load,
+    store,
+    zeros,
+)
 from sclcs.spi.context import FamilyContext
 from sclcs.spi.families.cross_mapping.library_draws import (
     LIBRARIES_PER_SIZE,
@@ -32,10 +44,10 @@ from sclcs.spi.families.cross_mapping.library_draws import (
 __all__ = ["MEMBERS", "CrossMap", "compute"]
 
 SMALLEST_WEIGHT = 1e-6
-# Weights of a point are kept for this many candidates of its nearest neighbour.
-TABLED_RANKS = 16
+_HUGE = 1e300  # makes the logarithm of the smallest weight of any distance but 0
+_COLUMNS = 2 * WIDTH  # predicted at a time
 
-Integers = NDArray[np.int64]
+Points = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -76,12 +88,13 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     members : collection of str
         Keys of `MEMBERS`.
     context : FamilyContext
-        Its memory budget sets how many weights are tabled instead of computed when needed.
+        Not needed: what is kept grows with the squared number of time points of one region.
 
     Returns
     -------
     dict of str to array, shape (sample, region, region)
     """
+    del context
     n_samples, n_regions, n_times = signals.shape
     result = {name: np.full((n_samples, n_regions, n_regions), np.nan) for name in members}
     for dimension in sorted({MEMBERS[name].dimension for name in members}):
@@ -89,7 +102,7 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
         if not sizes:
             continue
         for sample in range(n_samples):
-            skill = _skills(signals[sample], dimension, tuple(sizes), context.memory_bytes)
+            skill = _skills(signals[sample], dimension, tuple(sizes))
             for name, out in result.items():
                 if MEMBERS[name].dimension == dimension:
                     out[sample] = _summary(skill, MEMBERS[name].statistic)
@@ -103,27 +116,35 @@ def _summary(skill: Array, statistic: str) -> Array:
     return np.asarray(mean - mean.T if statistic == "diff" else mean)
 
 
-def _skills(x: Array, dimension: int, sizes: tuple[int, ...], memory_bytes: int) -> Array:
+def _skills(x: Array, dimension: int, sizes: tuple[int, ...]) -> Array:
     """Return the mean skill by library size, (size, region, region)."""
     n_regions, n_times = x.shape
     n = n_times - dimension + 1
     library = libraries(n, sizes)
     # Unit norm and zero mean, so that a correlation needs no further moments of the truth.
     truth = x[:, dimension - 1 :] - x[:, dimension - 1 :].mean(axis=1, keepdims=True)
-    truth = np.ascontiguousarray((truth / np.sqrt((truth**2).sum(axis=1, keepdims=True))).T)
-    n_tabled = min(TABLED_RANKS, n - 1, memory_bytes // (8 * n * n))
+    truth /= np.sqrt((truth**2).sum(axis=1, keepdims=True))
+    blocks = _in_blocks(truth)
     out = np.empty((len(sizes), n_regions, n_regions))
+    found = np.empty((len(library), len(blocks) * _COLUMNS))
     for i in range(n_regions):
         order, distances = _sorted_neighbours(x[i], dimension)
-        weights = np.empty((n, n_tabled, n - 1))
-        _table_weights(distances, weights)
-        found = np.empty((len(library), n_regions))
-        _predict_all(order, distances, weights, library, truth, dimension + 1, found)
-        out[:, i] = found.reshape(-1, LIBRARIES_PER_SIZE, n_regions).mean(axis=1)
+        _predict_all(order, distances, library, blocks, dimension + 1, found)
+        by_size = found[:, :n_regions].reshape(-1, LIBRARIES_PER_SIZE, n_regions)
+        out[:, i] = by_size.mean(axis=1)
     return out
 
 
-def _sorted_neighbours(series: Array, dimension: int) -> tuple[Integers, Array]:
+def _in_blocks(truth: Array) -> Array:
+    """Return the columns in blocks, (block, two halves of every time point, lane)."""
+    n_columns, n = truth.shape
+    padded = np.pad(truth, ((0, -n_columns % _COLUMNS), (0, 0)))
+    blocks = aligned_empty((len(padded) // _COLUMNS, 2 * n, WIDTH))
+    blocks[:] = padded.reshape(-1, _COLUMNS, n).swapaxes(1, 2).reshape(blocks.shape)
+    return blocks
+
+
+def _sorted_neighbours(series: Array, dimension: int) -> tuple[Points, Array]:
     """Return every delay vector's other vectors, nearest first, and their distances.
 
     Equally distant ones are in the order of time.
@@ -135,99 +156,93 @@ def _sorted_neighbours(series: Array, dimension: int) -> tuple[Integers, Array]:
         squared += (values[:, np.newaxis] - values) ** 2
     np.fill_diagonal(squared, -1.0)
     order = np.argsort(squared, axis=1, kind="stable")[:, 1:]
-    return np.ascontiguousarray(order), np.sqrt(np.take_along_axis(squared, order, axis=1))
-
-
-@kernel
-def _weight(distance: float, nearest: float) -> float:
-    if nearest > 0.0:
-        return max(exp(-distance / nearest), SMALLEST_WEIGHT)
-    return 1.0 if distance == 0.0 else SMALLEST_WEIGHT
-
-
-@kernel
-def _table_weights(distances: Array, weights: Array) -> None:
-    """Write the weight of every neighbour if the nearest one in the library has a given rank."""
-    for t in range(weights.shape[0]):
-        for rank in range(weights.shape[1]):
-            for other in range(rank, weights.shape[2]):
-                weights[t, rank, other] = _weight(distances[t, other], distances[t, rank])
+    return order.astype(np.uint32), np.sqrt(np.take_along_axis(squared, order, axis=1))
 
 
 @kernel
 def _predict_all(
-    order: Integers,
+    order: Points,
     distances: Array,
-    weights: Array,
     library: NDArray[np.bool_],
-    truth: Array,
+    blocks: Array,
     n_neighbours: int,
     out: Array,
 ) -> None:
     """Write the correlation of prediction and truth for every library and column."""
-    n, n_columns = truth.shape
-    ranks = np.empty(n_neighbours + 1, dtype=np.int64)
-    chosen = np.empty(n_neighbours)
-    prediction = np.empty(n_columns)
-    moments = np.empty((3, n_columns))
+    n = order.shape[0]
+    chosen = np.empty((n, n_neighbours + 1), dtype=np.uint32)
+    weights, moments = np.zeros((n, n_neighbours + 1)), np.empty((6, WIDTH))
     for k in range(library.shape[0]):
-        moments[:] = 0.0
-        for t in range(n):
-            _pick(order[t], library[k], ranks)
-            nearest = ranks[0]
-            total = 0.0
-            for a in range(n_neighbours):
-                if nearest < weights.shape[1]:
-                    chosen[a] = weights[t, nearest, ranks[a]]
-                else:
-                    chosen[a] = _weight(distances[t, ranks[a]], distances[t, nearest])
-                total += chosen[a]
-                ranks[a] = order[t, ranks[a]]
-            _weighted_rows(truth, ranks, chosen, prediction)
-            _add_moments(prediction, truth[t], 1.0 / total, moments)
-        for j in range(n_columns):
-            spread = moments[1, j] - moments[0, j] ** 2 / n
-            out[k, j] = moments[2, j] / sqrt(max(spread, 0.0))
+        _pick(order, distances, library[k], chosen, weights)
+        _finish_weights(weights)
+        for block in range(blocks.shape[0]):
+            _add_up(blocks[block], chosen, weights, moments)
+            for column in range(_COLUMNS):
+                half, lane = 3 * (column // WIDTH), column % WIDTH
+                total, squares = moments[half, lane], moments[half + 1, lane]
+                spread = squares - total * total / n
+                product = moments[half + 2, lane]
+                out[k, _COLUMNS * block + column] = product / sqrt(max(spread, 0.0))
 
 
 @kernel
-def _pick(order: Integers, inside: NDArray[np.bool_], ranks: Integers) -> None:
-    """Write the ranks of the nearest neighbours that belong to the library.
+def _pick(
+    order: Points, distances: Array, inside: NDArray[np.bool_], chosen: Points, weights: Array
+) -> None:
+    """Write the nearest neighbours that belong to the library, and the logarithms of their weights.
 
-    Every rank is written and overwritten unless it counts: which ones do is random, and a
-    mispredicted branch costs more than a store. The last place of `ranks` is scratch.
+    Every neighbour is written and overwritten unless it counts: which ones do is random, and a
+    mispredicted branch costs more than a store. The last column of both tables is scratch.
     """
-    found = 0
-    rank = 0
-    while found < ranks.size - 1:
-        ranks[found] = rank
-        found += inside[order[rank]]
-        rank += 1
+    n_neighbours = weights.shape[1] - 1
+    for t in range(weights.shape[0]):
+        found = rank = np.uint64(0)
+        while found < n_neighbours:
+            point = order[t, rank]
+            chosen[t, found] = point + point
+            weights[t, found] = distances[t, rank]
+            found += np.uint64(inside[point])
+            rank += np.uint64(1)
+        nearest = weights[t, 0]
+        scale = -1.0 / nearest if nearest > 0.0 else -_HUGE
+        for a in range(weights.shape[1]):
+            weights[t, a] *= scale
 
 
-@reducing_kernel
-def _weighted_rows(rows: Array, which: Integers, weights: Array, out: Array) -> None:
-    """Write the weighted sum of some rows, three at a time to spare memory traffic."""
-    out[:] = 0.0
-    a = 0
-    while a + 3 <= weights.size:
-        first, second, third = rows[which[a]], rows[which[a + 1]], rows[which[a + 2]]
-        w0, w1, w2 = weights[a], weights[a + 1], weights[a + 2]
-        for j in range(out.size):
-            out[j] += w0 * first[j] + w1 * second[j] + w2 * third[j]
-        a += 3
-    while a < weights.size:
-        row, weight = rows[which[a]], weights[a]
-        for j in range(out.size):
-            out[j] += weight * row[j]
-        a += 1
+@kernel
+def _finish_weights(weights: Array) -> None:
+    """Turn logarithms into weights that add up to one at every time point."""
+    flat = weights.ravel()
+    for place in range(flat.size):
+        flat[place] = max(exp_of_negative(flat[place]), SMALLEST_WEIGHT)
+    for t in range(weights.shape[0]):
+        total = 0.0
+        for a in range(weights.shape[1] - 1):
+            total += weights[t, a]
+        scale = 1.0 / total
+        for a in range(weights.shape[1]):
+            weights[t, a] *= scale
 
 
-@reducing_kernel
-def _add_moments(prediction: Array, truth: Array, scale: float, moments: Array) -> None:
-    first, second, product = moments[0], moments[1], moments[2]
-    for j in range(prediction.size):
-        value = scale * prediction[j]
-        first[j] += value
-        second[j] += value * value
-        product[j] += value * truth[j]
+@kernel
+def _add_up(truth: Array, chosen: Points, weights: Array, moments: Array) -> None:
+    """Write sum, squares and products with the truth of the predictions of a block, by halves."""
+    total, squares, products = zeros(), zeros(), zeros()
+    other_total, other_squares, other_products = zeros(), zeros(), zeros()
+    for t in range(weights.shape[0]):
+        prediction, other = zeros(), zeros()
+        for a in range(weights.shape[1] - 1):
+            weight, place = weights[t, a], chosen[t, a]
+            prediction = add_scaled(prediction, weight, load(truth, place))
+            other = add_scaled(other, weight, load(truth, place + 1))
+        total, other_total = add_scaled(total, 1.0, prediction), add_scaled(other_total, 1.0, other)
+        squares = add_product(squares, prediction, prediction)
+        other_squares = add_product(other_squares, other, other)
+        products = add_product(products, prediction, load(truth, 2 * t))
+        other_products = add_product(other_products, other, load(truth, 2 * t + 1))
+    store(moments, 0, total)
+    store(moments, 1, squares)
+    store(moments, 2, products)
+    store(moments, 3, other_total)
+    store(moments, 4, other_squares)
+    store(moments, 5, other_products)

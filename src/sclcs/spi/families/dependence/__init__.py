@@ -5,8 +5,9 @@ the statistics of lags 0 to L, the first series later, weighted by (T - lag) / T
 distance matrices for a lag and takes the result for series of points: from lag 1 on the
 statistic compares distances between rows of distance matrices.
 
-Distance matrices, their ranks and their centring are made once per region and lag; regions are
-worked off in blocks whose matrices fit in the memory.
+Distance matrices, their ranks and their centring are made once per region and lag, from the
+largest lag on, of which the smaller ones need only one more term of every sum; regions are worked
+off in blocks whose matrices fit in the memory.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ from sclcs.spi.families.dependence.multiscale import (
     multiscale_correlations,
     neighbourhoods,
 )
-from sclcs.spi.families.dependence.series_distances import distances_of_rows, series_distances
+from sclcs.spi.families.dependence.series_distances import LaggedDistances, series_distances
 
 __all__ = ["MEMBERS", "DependenceParameters", "compute"]
 
 Statistic = Literal["dcorr", "dcorr_biased", "mgc", "hsic", "hsic_biased", "hhg"]
 
-# Distances, centred distances, their transpose, ranks twice and an order to sort by.
-_BYTES_PER_DISTANCE = 40
+# Distances of the series and of their rows, sums of squares of these, centred distances, their
+# transpose, ranks twice and an order to sort by.
+_BYTES_PER_DISTANCE = 56
 # With smaller blocks, the distances of a region would be made again for almost every partner.
 _LEAST_MEMORY = 16 * MEBIBYTE
 
@@ -101,11 +103,9 @@ def _compute_sample(rows: Array, members: Collection[str], memory_bytes: int) ->
         found["hhg", 0] = association_statistics(rows, memory_bytes)
     if wanted & {"hsic", "hsic_biased"}:
         found["hsic", 0], found["hsic_biased", 0] = kernel_correlations(rows)
-    for lag in range(max(parameters.max_lag for parameters in asked) + 1):
-        active = {p.statistic for p in asked if p.max_lag >= lag} & _COMPARISONS.keys()
-        if active:
-            matrices = _compare_at_lag(rows, active, lag, memory_bytes)
-            found |= {(statistic, lag): matrix for statistic, matrix in matrices.items()}
+    compared = [p for p in asked if p.statistic in _COMPARISONS]
+    if compared:
+        found |= _compare(rows, compared, memory_bytes)
     return {name: _sum_over_lags(found, MEMBERS[name], rows.shape[-1]) for name in members}
 
 
@@ -164,34 +164,45 @@ _COMPARISONS: Mapping[Statistic, Callable[[_Distances, _Distances], Array]] = Ma
 )
 
 
-def _compare_at_lag(
-    rows: Array, statistics: Collection[Statistic], lag: int, memory_bytes: int
-) -> dict[Statistic, Array]:
-    """Compare the distance matrices of all pairs, the first of a pair later by ``lag``."""
+def _compare(
+    rows: Array, asked: Collection[DependenceParameters], memory_bytes: int
+) -> dict[tuple[Statistic, int], Array]:
+    """Compare the distance matrices of all pairs at all lags, the first of a pair later."""
     n_regions, n_times = rows.shape
-    out = {statistic: np.zeros((n_regions, n_regions)) for statistic in statistics}
+    wanted = {(p.statistic, lag) for p in asked for lag in range(p.max_lag + 1)}
+    out = {key: np.zeros((n_regions, n_regions)) for key in wanted}
     per_region = 2 * _BYTES_PER_DISTANCE * n_times**2
     budget = max(memory_bytes, _LEAST_MEMORY)
     size = int(np.clip(budget // per_region, 1, n_regions))
     blocks = [slice(start, min(start + size, n_regions)) for start in range(0, n_regions, size)]
-    for number, above in enumerate(blocks):
-        first = _distances_at_lag(rows[above], lag, later=True)
-        # Without a lag the statistics are symmetric: half of the blocks are mirrored.
-        for beside in blocks if lag else blocks[number:]:
-            same = lag == 0 and above == beside
-            second = first if same else _distances_at_lag(rows[beside], lag, later=False)
-            for statistic, matrix in out.items():
-                block = _COMPARISONS[statistic](first, second)
-                matrix[above, beside] = block
-                if lag == 0:
-                    matrix[beside, above] = block.T
+    for above in blocks:
+        for beside in blocks:
+            _compare_blocks(rows, above, beside, out)
     return out
 
 
-def _distances_at_lag(rows: Array, lag: int, *, later: bool) -> _Distances:
-    """Return plain distances for lag 0, else those between rows of the cut distance matrices."""
-    distances = series_distances(np.ascontiguousarray(rows))
-    if lag == 0:
-        return _Distances(distances)
-    cut = slice(lag, None) if later else slice(None, -lag)
-    return _Distances(distances_of_rows(distances[:, cut, cut]))
+def _compare_blocks(
+    rows: Array, above: slice, beside: slice, out: Mapping[tuple[Statistic, int], Array]
+) -> None:
+    """Fill in one block of every matrix."""
+    largest = max(lag for _, lag in out)
+    # Without a lag the statistics are symmetric: half of the blocks are mirrored.
+    mirrored = above.start > beside.start
+    if mirrored and largest == 0:
+        return
+    distances = series_distances(np.ascontiguousarray(rows[above]))
+    others = distances
+    if above != beside:
+        others = series_distances(np.ascontiguousarray(rows[beside]))
+    later, earlier = LaggedDistances(distances, later=True), LaggedDistances(others, later=False)
+    for lag in range(largest, 0, -1):
+        first, second = _Distances(later.at(lag)), _Distances(earlier.at(lag))
+        for statistic in (s for s, at in out if at == lag):
+            out[statistic, lag][above, beside] = _COMPARISONS[statistic](first, second)
+    if not mirrored:
+        first = _Distances(distances)
+        second = first if above == beside else _Distances(others)
+        for statistic in (s for s, at in out if at == 0):
+            block = _COMPARISONS[statistic](first, second)
+            out[statistic, 0][above, beside] = block
+            out[statistic, 0][beside, above] = block.T

@@ -19,11 +19,13 @@ from scipy.special import betaincinv
 
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
+from sclcs.spi.families.dependence.connected import Runs, largest_region
 from sclcs.spi.families.dependence.series_distances import Ranks, column_ranks
 
 __all__ = ["Neighbourhoods", "multiscale_correlations", "neighbourhoods"]
 
 _SMALL_SHARE = 0.02  # of the scales: a smaller region of large correlations is chance
+_TOGETHER = 4  # rows whose running sums are taken at a time, because each waits for its own last
 
 
 class Neighbourhoods(NamedTuple):
@@ -38,7 +40,7 @@ class Neighbourhoods(NamedTuple):
     distances: Array
     expected: Array
     precision: Array
-    n_scales: NDArray[np.int32]
+    n_scales: NDArray[np.int64]
 
 
 def neighbourhoods(distances: Array) -> Neighbourhoods:
@@ -50,7 +52,12 @@ def neighbourhoods(distances: Array) -> Neighbourhoods:
     columns[:, np.arange(n), np.arange(n)] = 0.0
     expected, precision = np.zeros((2, len(columns), n))
     _sum_by_scale(ranks, columns, expected, precision)
-    return Neighbourhoods(ranks, columns, expected, precision, ranks.max(axis=(1, 2)) + 1)
+    return Neighbourhoods(ranks, columns, expected, precision, _n_scales(ranks))
+
+
+def _n_scales(ranks: Ranks) -> NDArray[np.int64]:
+    largest: NDArray[np.int64] = ranks.max(axis=(1, 2)).astype(np.int64)
+    return largest + 1
 
 
 def multiscale_correlations(
@@ -100,23 +107,21 @@ def _fill(
     first: Neighbourhoods, second: Neighbourhoods, threshold: float, only_upper: bool, out: Array
 ) -> None:
     n = first.ranks.shape[-1]
-    table = np.empty((n, n))
-    labels = np.empty((n, n), dtype=np.int32)
-    stack = np.empty(n * n, dtype=np.int32)
+    table, down = np.zeros((n + _TOGETHER, n)), np.empty(n)
+    runs = Runs(np.empty((4, n * (n + 1) // 2 + 1), dtype=np.int64), np.empty(n * (n + 1) // 2 + 1))
     for i in range(out.shape[0]):
         for j in range(i + 1 if only_upper else 0, out.shape[1]):
-            scales = table[: first.n_scales[i], : second.n_scales[j]]
-            _local_correlations(first, i, second, j, scales)
-            out[i, j] = _smoothed_maximum(scales, threshold, labels, stack)
+            scales = table[: first.n_scales[i] + _TOGETHER, : second.n_scales[j]]
+            _collect(first, i, second, j, scales)
+            _add_along_both_axes(scales, down)
+            out[i, j] = _smoothed_maximum(first, i, second, j, threshold, scales, runs)
             if only_upper:
                 out[j, i] = out[i, j]
 
 
 @kernel
-def _local_correlations(
-    first: Neighbourhoods, i: int, second: Neighbourhoods, j: int, scales: Array
-) -> None:
-    """Fill the correlations of all scales; the second series is given transposed."""
+def _collect(first: Neighbourhoods, i: int, second: Neighbourhoods, j: int, scales: Array) -> None:
+    """Add every product of distances at its pair of ranks; the second series is transposed."""
     n = first.ranks.shape[-1]
     scales[:] = 0.0
     for s in range(n):
@@ -124,84 +129,59 @@ def _local_correlations(
         x, y = first.distances[i, s], second.distances[j, s]
         for t in range(n):
             scales[row[t], column[t]] += x[t] * y[t]
-    for k in range(1, scales.shape[0]):
-        for m in range(scales.shape[1]):
-            scales[k, m] += scales[k - 1, m]
-    for k in range(scales.shape[0]):
-        expected = first.expected[i, k] / n**2
-        precision = first.precision[i, k]
-        total = 0.0
-        for m in range(scales.shape[1]):
-            total += scales[k, m]
-            covariance = total - expected * second.expected[j, m]
-            scales[k, m] = min(covariance * precision * second.precision[j, m], 1.0)
 
 
 @kernel
-def _smoothed_maximum(
-    scales: Array, threshold: float, labels: NDArray[np.int32], stack: NDArray[np.int32]
+def _add_along_both_axes(scales: Array, down: Array) -> None:
+    """Turn cells into sums over all rows and columns up to theirs; spare rows are zero."""
+    down[:] = 0.0
+    for k in range(0, scales.shape[0] - _TOGETHER, _TOGETHER):
+        t0 = t1 = t2 = t3 = 0.0
+        r0, r1, r2, r3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
+        for m in range(scales.shape[1]):
+            c0 = r0[m] + down[m]
+            c1 = r1[m] + c0
+            c2 = r2[m] + c1
+            c3 = r3[m] + c2
+            down[m] = c3
+            t0, t1, t2, t3 = t0 + c0, t1 + c1, t2 + c2, t3 + c3
+            r0[m], r1[m], r2[m], r3[m] = t0, t1, t2, t3
+
+
+@kernel
+def _smoothed_maximum(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+    first: Neighbourhoods,
+    i: int,
+    second: Neighbourhoods,
+    j: int,
+    threshold: float,
+    scales: Array,
+    runs: Runs,
 ) -> float:
-    """Return the maximum over the largest connected region of large correlations."""
-    n_rows, n_columns = scales.shape
-    everything = float(scales[n_rows - 1, n_columns - 1])
+    """Turn sums into correlations; return the maximum over the largest region of large ones."""
+    n_rows, n_columns = first.n_scales[i], second.n_scales[j]
+    n_squared = first.ranks.shape[-1] ** 2
+    means, precisions = second.expected[j], second.precision[j]
+    everything = limit = 0.0
+    count, top = 0, n_rows
+    # The last row first: its last cell is everything.
+    for k in range(n_rows - 1, -1, -1):
+        expected, precision = first.expected[i, k] / n_squared, first.precision[i, k]
+        row = scales[k]
+        for m in range(n_columns):
+            covariance = row[m] - expected * means[m]
+            row[m] = min(covariance * precision * precisions[m], 1.0)
+        if k == n_rows - 1:
+            everything = row[n_columns - 1]
+            limit = max(threshold, everything)
+        in_row = 0
+        for m in range(n_columns):
+            in_row += row[m] > limit
+        if in_row:
+            top = k
+        count += in_row
     smallest = np.ceil(_SMALL_SHARE * max(n_rows, n_columns)) * min(n_rows, n_columns)
-    if _mark_large(scales, max(threshold, everything), labels) < smallest:
+    if count < smallest:
         return everything
-    label, area = _largest_region(labels, n_rows, n_columns, stack)
-    if area < smallest:
-        return everything
-    best = everything
-    for k in range(n_rows):
-        for m in range(n_columns):
-            if labels[k, m] == label:
-                best = max(best, scales[k, m])
-    return best
-
-
-@kernel
-def _mark_large(scales: Array, threshold: float, labels: NDArray[np.int32]) -> int:
-    """Label cells -1 (large, and not in a region yet) or 0; return how many are large."""
-    count = 0
-    for k in range(scales.shape[0]):
-        for m in range(scales.shape[1]):
-            large = scales[k, m] > threshold
-            labels[k, m] = -1 if large else 0
-            count += large
-    return count
-
-
-@kernel
-def _largest_region(
-    labels: NDArray[np.int32], n_rows: int, n_columns: int, stack: NDArray[np.int32]
-) -> tuple[int, int]:
-    """Label the connected regions of -1; return the label and the size of the largest."""
-    largest = size = n_labels = 0
-    for k in range(n_rows):
-        for m in range(n_columns):
-            if labels[k, m] == -1:
-                n_labels += 1
-                area = _flood(labels[:n_rows, :n_columns], k, m, n_labels, stack)
-                if area > size:
-                    largest, size = n_labels, area
-    return largest, size
-
-
-@kernel
-def _flood(
-    labels: NDArray[np.int32], row: int, column: int, label: int, stack: NDArray[np.int32]
-) -> int:
-    """Label the region around a cell; neighbours share an edge. Return its number of cells."""
-    n_rows, n_columns = labels.shape
-    labels[row, column] = label
-    stack[0] = row * n_columns + column
-    height, area = 1, 0
-    while height > 0:
-        height -= 1
-        area += 1
-        k, m = divmod(stack[height], n_columns)
-        for a, b in ((k - 1, m), (k + 1, m), (k, m - 1), (k, m + 1)):
-            if 0 <= a < n_rows and 0 <= b < n_columns and labels[a, b] == -1:
-                labels[a, b] = label
-                stack[height] = a * n_columns + b
-                height += 1
-    return area
+    area, highest = largest_region(scales[top:n_rows], limit, runs)
+    return max(highest, everything) if area >= smallest else everything

@@ -12,16 +12,19 @@ squared differences in a fixed order, in which rows that are equal are equal nei
 
 from __future__ import annotations
 
+from math import sqrt
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
-from sclcs.numerics.ordered import square_distances
+from sclcs.numerics.ordered import add_square_distances
 
-__all__ = ["Ranks", "column_ranks", "distances_of_rows", "series_distances"]
+__all__ = ["LaggedDistances", "Ranks", "column_ranks", "series_distances"]
 
-Ranks = NDArray[np.int32]
+Ranks = NDArray[np.unsignedinteger[Any]]
 
 
 @kernel
@@ -39,17 +42,57 @@ def series_distances(rows: Array) -> Array:
     return out
 
 
-def distances_of_rows(matrices: Array) -> Array:
-    """Return the Euclidean distances between the rows of every matrix, (region, row, row)."""
-    return np.stack(
-        [np.sqrt(square_distances(np.ascontiguousarray(points))) for points in matrices]
-    )
+class LaggedDistances:
+    """Distances between rows of distance matrices that lose a row and a column with every lag.
+
+    A smaller lag adds one term to every sum of squares, so lags are asked for from the largest
+    to the smallest, and all of them together cost little more than the largest.
+
+    Parameters
+    ----------
+    distances : array, shape (region, time, time)
+        Distance matrices of the series.
+    later : bool
+        Whether the first rows and columns are lost (the series is the later one), or the last.
+    """
+
+    def __init__(self, distances: Array, *, later: bool) -> None:
+        self._later = later
+        # Seen from the end, the later series loses its last rows and columns, too.
+        columns = np.swapaxes(distances, 1, 2)
+        self._columns = np.ascontiguousarray(columns[:, ::-1, ::-1] if later else columns)
+        self._squares = np.zeros_like(self._columns)
+        self._added = 0
+
+    def at(self, lag: int) -> Array:
+        """Return the distances at a lag that is smaller than those before, (region, row, row)."""
+        kept = self._columns.shape[-1] - lag
+        out = np.empty((len(self._columns), kept, kept))
+        _distances_at(self._columns, self._added, kept, self._squares, self._later, out)
+        self._added = kept
+        return out
+
+
+@kernel
+def _distances_at(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+    columns: Array, added: int, kept: int, squares: Array, later: bool, out: Array
+) -> None:
+    for region in range(columns.shape[0]):
+        add_square_distances(columns[region], added, kept, squares[region])
+        for i in range(kept):
+            row = kept - 1 - i if later else i
+            out[region, row, row] = 0.0
+            for j in range(i):
+                column = kept - 1 - j if later else j
+                distance = sqrt(squares[region, i, j])
+                out[region, row, column] = out[region, column, row] = distance
 
 
 def column_ranks(columns: Array) -> Ranks:
     """Rank the last axis from 0; equal values share a rank and the next one follows directly."""
     order = np.argsort(columns, axis=-1)
-    ranks = np.empty(columns.shape, dtype=np.int32)
+    fits = columns.shape[-1] <= 2**16  # half the memory to read, for every pair
+    ranks = np.empty(columns.shape, dtype=np.uint16 if fits else np.uint32)
     _rank_densely(columns, order, ranks)
     return ranks
 

@@ -12,7 +12,7 @@ import numpy as np
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
 from sclcs.numerics.quasi_newton import Descent, advance, descent, restart
-from sclcs.numerics.soft_alignment import SoftTables, soft_alignment, soft_tables
+from sclcs.numerics.soft_alignment import SoftTables, soft_alignment_in_band, soft_tables
 
 __all__ = ["soft_means"]
 
@@ -31,6 +31,7 @@ def _minimise(  # noqa: PLR0917 - compiled functions have no keyword-only argume
     first: Array, second: Array, reversals: Array, state: Descent, tables: SoftTables, out: Array
 ) -> None:
     n_pairs, n_times = first.shape
+    bands = np.empty((2, 2, 2 * n_times - 1), dtype=np.int64)
     for pair in range(n_pairs):
         point = out[pair]
         for t in range(n_times):
@@ -39,13 +40,16 @@ def _minimise(  # noqa: PLR0917 - compiled functions have no keyword-only argume
             reversals[0, n_times - 1 - t] = x
             reversals[1, n_times - 1 - t] = y
         restart(state)
-        is_last = False
+        is_first, is_last = True, False
         while not is_last:
             value = 0.0
             for t in range(n_times):
                 state.gradient[t] = 0.0
             for series in range(2):
-                value += soft_alignment(point, reversals[series], tables, state.gradient)
+                value += soft_alignment_in_band(
+                    point, reversals[series], tables, bands[series], is_first, state.gradient
+                )
+            is_first = False
             for t in range(n_times):
                 state.gradient[t] *= 0.5
             is_last = advance(state, 0.5 * value, point)

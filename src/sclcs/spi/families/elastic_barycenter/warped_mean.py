@@ -5,6 +5,9 @@ points by the mean of all points aligned with it, until the cost no longer falls
 
 *Stochastic subgradient* (Schultz & Jain 2018): align one series at a time, in random order, and
 take a small step towards the points aligned with it.
+
+A barycenter moves little between two alignments with a series, so the path of the one before is
+nearly the best again: what it costs now is the limit up to which the table is filled in.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.numerics.alignment import Limits, antidiagonal_band, fill_costs, table_shape
+from sclcs.numerics.alignment import fill_costs_below, table_shape
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
 
@@ -22,28 +25,28 @@ __all__ = ["MAX_EPOCHS", "averaged_means", "descended_means"]
 
 MAX_EPOCHS = 30
 _TOLERANCE = 1e-5
+_MARGIN = 1e-6  # of a limit, far above its rounding
 _FIRST_STEP, _FINAL_STEP = 0.05, 0.005
 
 
 class _Tables(NamedTuple):
     """Working memory for two series: their reversals, their cost tables, and what is aligned.
 
-    ``counts`` and ``sums`` are, by series and point of the barycenter, the number and the sum of
-    the points aligned with it.
+    ``counts``, ``sums`` and ``squares`` are, by series and point of the barycenter, the number,
+    the sum and the sum of squares of the points aligned with it.
     """
 
     reversals: Array
     costs: Array
     counts: Array
     sums: Array
-    first: Limits
-    last: Limits
+    squares: Array
 
 
 def _tables(n_times: int) -> _Tables:
-    reversals, counts, sums = np.zeros((3, 2, n_times))
+    reversals, counts, sums, squares = np.zeros((4, 2, n_times))
     costs = np.zeros((2, *table_shape(n_times, whole=True)))
-    return _Tables(reversals, costs, counts, sums, *antidiagonal_band("none", n_times))
+    return _Tables(reversals, costs, counts, sums, squares)
 
 
 def averaged_means(first: Array, second: Array) -> Array:
@@ -116,14 +119,23 @@ def _start(x: Array, y: Array, tables: _Tables, center: Array) -> None:
     end = x.size - 1
     for t in range(x.size):
         center[t] = 0.5 * (x[t] + y[t])
-        tables.reversals[0, end - t] = x[t]
-        tables.reversals[1, end - t] = y[t]
+        for series in range(2):
+            value = x[t] if series == 0 else y[t]
+            tables.reversals[series, end - t] = value
+            # A path to begin with: the diagonal.
+            tables.counts[series, t], tables.sums[series, t] = 1.0, value
+            tables.squares[series, t] = value * value
 
 
 @kernel
 def _align(center: Array, tables: _Tables, series: int) -> float:
-    reversal, costs = tables.reversals[series], tables.costs[series]
-    return fill_costs(center, reversal, tables.first, tables.last, costs)
+    counts, sums, squares = tables.counts[series], tables.sums[series], tables.squares[series]
+    limit = 0.0
+    for s in range(center.size):
+        limit += (counts[s] * center[s] - 2.0 * sums[s]) * center[s] + squares[s]
+    # The sum above cancels: a little more than any rounding is added.
+    limit += _MARGIN * (1.0 + abs(limit))
+    return fill_costs_below(center, tables.reversals[series], limit, tables.costs[series])
 
 
 @kernel
@@ -139,13 +151,16 @@ def _trace(tables: _Tables, series: int) -> None:
     """Walk the best path backwards; of equally good steps, a diagonal one is taken first."""
     costs, reversal = tables.costs[series], tables.reversals[series]
     counts, sums = tables.counts[series], tables.sums[series]
+    squares = tables.squares[series]
     for s in range(counts.size):
-        counts[s] = sums[s] = 0.0
+        counts[s] = sums[s] = squares[s] = 0.0
     end = counts.size - 1
     s = t = end
     while s >= 0 and t >= 0:
+        value = reversal[end - t]
         counts[s] += 1.0
-        sums[s] += reversal[end - t]
+        sums[s] += value
+        squares[s] += value * value
         # Outside of the table costs are infinite, and zero diagonally before the first cell.
         diagonal, up, left = costs[s + t, s], costs[s + t + 1, s], costs[s + t + 1, s + 1]
         if diagonal <= up and diagonal <= left:

@@ -10,11 +10,12 @@ than three bins remain.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.tapers import (
@@ -31,7 +32,7 @@ from sclcs.spi.families.groupdelay import kernels
 __all__ = ["MEMBERS", "DelayBand", "compute"]
 
 SIGNIFICANCE = 0.05
-COHERENCE_CLASSES = 2**16
+CLASSES_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -69,75 +70,141 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     dict of str to array, shape (sample, region, region)
         Antisymmetric; NaN for pairs without a long enough significant run.
     """
+    names = list(members)
     n_samples, n_regions, n_times = signals.shape
-    shape = (n_samples, n_regions, n_regions)
-    result = {name: np.full(shape, np.nan) for name in members}
-    if len(tapers(n_times)) > 1:
+    result = np.full((n_samples, len(names), n_regions, n_regions), np.nan)
+    plan = _plan([MEMBERS[name] for name in names], n_times)
+    if len(tapers(n_times)) > 1 and len(plan.bins):
         for sample in range(n_samples):
-            transform = spectra(signals[sample])
-            for name, delays in result.items():
-                _delays(transform, MEMBERS[name], n_times, context.memory_bytes, delays[sample])
-    return result
+            _delays(spectra(signals[sample]), plan, context.memory_bytes, result[sample])
+    return {name: result[:, place] for place, name in enumerate(names)}
 
 
-def _delays(
-    transform: Spectra, band: DelayBand, n_times: int, memory_bytes: int, out: Array
-) -> None:
+@dataclass(frozen=True)
+class _Grid:
+    """The bands of operators among the bins of all of them together.
+
+    Parameters
+    ----------
+    first : int
+        The lowest bin.
+    frequencies : array
+        From there to the highest bin.
+    bins : array of int, shape (band, 4)
+        Of every band that is wide enough: start and end from `first` on, step, operator.
+    """
+
+    first: int
+    frequencies: Array
+    bins: NDArray[np.int64]
+
+
+def _plan(bands: Sequence[DelayBand], n_times: int) -> _Grid:
     frequencies = frequency_grid(n_times)
-    first, end = band_bins(frequencies, band.lowest, band.highest, strict=True)
-    if end - first < kernels.FEWEST_BINS:
-        return
-    step = decimation(frequencies, band.lowest, band.highest)
-    real = np.ascontiguousarray(transform.real[..., first:end])
-    imag = np.ascontiguousarray(transform.imag[..., first:end])
+    found = []
+    for place, band in enumerate(bands):
+        first, end = band_bins(frequencies, band.lowest, band.highest, strict=True)
+        if end - first >= kernels.FEWEST_BINS:
+            step = decimation(frequencies, band.lowest, band.highest)
+            found.append((first, end, step, place))
+    bins = np.array(found, dtype=np.int64).reshape(-1, 4)
+    if not found:
+        return _Grid(0, frequencies[:0], bins)
+    first, end = int(bins[:, 0].min()), int(bins[:, 1].max())
+    bins[:, :2] -= first
+    return _Grid(first, frequencies[first:end], bins)
+
+
+def _delays(transform: Spectra, plan: _Grid, memory_bytes: int, out: Array) -> None:
+    bins = slice(plan.first, plan.first + len(plan.frequencies))
+    real = np.ascontiguousarray(transform.real[..., bins])
+    imag = np.ascontiguousarray(transform.imag[..., bins])
     scale = 1.0 / np.sqrt((real**2 + imag**2).sum(axis=1))
-    threshold = _significant_coherence(real, imag, scale, memory_bytes)
-    kernels.delays(real, imag, scale, frequencies[first:end], step, threshold, out)
+    n_pairs = len(real) * (len(real) - 1) // 2
+    if 8 * n_pairs * len(plan.frequencies) <= memory_bytes:
+        kept = kernels.coherences(real, imag, scale)  # once for all bands and passes
+        thresholds = [
+            _significant_coherence(_KeptCoherences(kept, *band[:2]), real.shape[1])
+            for band in plan.bins.tolist()
+        ]
+    else:
+        thresholds = [
+            _significant_coherence(_Coherences(real, imag, scale, *band[:2]), real.shape[1])
+            for band in plan.bins.tolist()
+        ]
+    kernels.delays(real, imag, scale, plan.frequencies, plan.bins, np.array(thresholds), out)
 
 
-def _significant_coherence(real: Array, imag: Array, scale: Array, memory_bytes: int) -> float:
+class _KeptCoherences:
+    """The squared coherences of a band, in memory."""
+
+    def __init__(self, values: Array, first: int, end: int) -> None:
+        self._values, self._first, self._end = values, first, end
+        self.size = len(values) * (end - first)
+
+    def count_by_class(self, classes: NDArray[np.int64]) -> None:
+        """Add how many are in every class of sizes."""
+        kernels.classify_kept(self._values, self._first, self._end, classes)
+
+    def between(self, lowest: int, highest: int, out: Array) -> None:
+        """Write those of some classes."""
+        kernels.collect_kept(self._values, self._first, self._end, lowest, highest, out)
+
+
+class _Coherences:
+    """The squared coherences of a band, computed whenever they are asked for."""
+
+    def __init__(self, real: Array, imag: Array, scale: Array, first: int, end: int) -> None:
+        self._real = np.ascontiguousarray(real[..., first:end])
+        self._imag = np.ascontiguousarray(imag[..., first:end])
+        self._scale = np.ascontiguousarray(scale[..., first:end])
+        self.size = len(real) * (len(real) - 1) // 2 * (end - first)
+
+    def count_by_class(self, classes: NDArray[np.int64]) -> None:
+        """Add how many are in every class of sizes."""
+        kernels.classify_coherences(self._real, self._imag, self._scale, classes)
+
+    def between(self, lowest: int, highest: int, out: Array) -> None:
+        """Write those of some classes."""
+        kernels.collect_coherences(self._real, self._imag, self._scale, lowest, highest, out)
+
+
+def _significant_coherence(values: _KeptCoherences | _Coherences, n_tapers: int) -> float:
     """Return the smallest squared coherence that is significant; infinity if none is.
 
     With r(t) the number of p-values <= t among m, the Benjamini-Hochberg cut is the
     largest solution of t = 0.05 r(t)/m. Iterating from t = 0.05, or from any larger solution
     of a bound of r, falls onto it, and needs counts only: no list of all p-values
-    (region x region x frequency) is ever sorted.
+    (region x region x frequency) is ever sorted. One pass counts by class of sizes, a second
+    collects the few of the classes in which the cut is.
     """
-    n_regions, n_tapers, n_bins = real.shape
-    n_tests = n_regions * (n_regions - 1) // 2 * n_bins
-    keep = 3 * 8 * n_tests <= memory_bytes  # the list, a mask and the shorter list
-    kept = kernels.coherences(real, imag, scale) if keep else np.empty(0)
-    count = n_tests if keep else _most_significant(real, imag, scale, n_tests)
+    classes = np.zeros(kernels.N_CLASSES, dtype=np.int64)
+    values.count_by_class(classes)
+    reached = np.append(classes[::-1].cumsum()[::-1], 0)
+
+    def threshold_at(count: int) -> float:
+        return _coherence_at(SIGNIFICANCE * count / values.size, n_tapers)
+
+    def class_at(count: int) -> int:
+        return kernels.coherence_class(threshold_at(count), kernels.N_CLASSES)
+
+    count = values.size
+    while count and reached[class_at(count)] < count:  # a coherence that passes is there or above
+        count = int(reached[class_at(count)])
+    lowest = highest = 0
+    collected = np.empty(0)
     while count:
-        threshold = _coherence_at(SIGNIFICANCE * count / n_tests, n_tapers)
-        if keep:
-            kept = kept[kept >= threshold]
-            passed = kept.size
-        else:
-            passed = kernels.count_coherences(real, imag, scale, threshold)
+        if not lowest <= class_at(count) < highest:
+            lowest = class_at(count)
+            highest = min(lowest + CLASSES_AT_ONCE, kernels.N_CLASSES)
+            collected = np.empty(reached[lowest] - reached[highest])
+            values.between(lowest, highest, collected)
+        threshold = threshold_at(count)
+        passed = int(reached[highest]) + int(np.count_nonzero(collected >= threshold))
         if passed == count:
             return threshold
         count = passed
     return np.inf
-
-
-def _most_significant(real: Array, imag: Array, scale: Array, n_tests: int) -> int:
-    """Return how many coherences are significant at most, from one pass that counts by size.
-
-    A coherence that reaches a threshold is in the threshold's class or above. What is left to
-    find out is one class wide, a pass or two over all pairs instead of a dozen.
-    """
-    classes = np.zeros(COHERENCE_CLASSES, dtype=np.int64)
-    kernels.classify_coherences(real, imag, scale, classes)
-    reached = classes[::-1].cumsum()[::-1]
-    count = n_tests
-    while count:
-        threshold = _coherence_at(SIGNIFICANCE * count / n_tests, real.shape[1])
-        passed = int(reached[kernels.coherence_class(threshold, COHERENCE_CLASSES)])
-        if passed >= count:
-            break
-        count = passed
-    return count
 
 
 def _coherence_at(p_value: float, n_tapers: int) -> float:

@@ -15,14 +15,18 @@ from sclcs.numerics.jit import kernel
 
 __all__ = [
     "FEWEST_BINS",
+    "N_CLASSES",
     "classify_coherences",
+    "classify_kept",
     "coherence_class",
     "coherences",
-    "count_coherences",
+    "collect_coherences",
+    "collect_kept",
     "delays",
 ]
 
 FEWEST_BINS = 3
+N_CLASSES = 2**16  # of squared coherences by size
 
 
 @kernel
@@ -40,20 +44,6 @@ def coherences(real: Array, imag: Array, scale: Array) -> Array:
                 row[f] = re[f] * re[f] + im[f] * im[f]
             place += 1
     return out
-
-
-@kernel
-def count_coherences(real: Array, imag: Array, scale: Array, threshold: float) -> int:
-    """Count the squared coherences of pairs i < j that reach the threshold."""
-    n_regions, _, n_bins = real.shape
-    re, im = np.empty(n_bins), np.empty(n_bins)
-    count = 0
-    for i in range(n_regions):
-        for j in range(i + 1, n_regions):
-            coherency(real, imag, scale, i, j, re, im)
-            for f in range(n_bins):
-                count += re[f] * re[f] + im[f] * im[f] >= threshold
-    return count
 
 
 @kernel
@@ -77,28 +67,76 @@ def classify_coherences(real: Array, imag: Array, scale: Array, classes: NDArray
 
 
 @kernel
+def collect_coherences(
+    real: Array, imag: Array, scale: Array, lowest: int, highest: int, out: Array
+) -> None:
+    """Write the squared coherences of pairs i < j whose class is at least `lowest` and below."""
+    n_regions, _, n_bins = real.shape
+    re, im = np.empty(n_bins), np.empty(n_bins)
+    place = 0
+    for i in range(n_regions):
+        for j in range(i + 1, n_regions):
+            coherency(real, imag, scale, i, j, re, im)
+            for f in range(n_bins):
+                value = re[f] * re[f] + im[f] * im[f]
+                if value >= 0.0 and lowest <= coherence_class(value, N_CLASSES) < highest:
+                    out[place] = value
+                    place += 1
+
+
+@kernel
+def classify_kept(values: Array, first: int, end: int, classes: NDArray[np.int64]) -> None:
+    """Count the squared coherences (pair, frequency) of some bins by class."""
+    for pair in range(values.shape[0]):
+        row = values[pair]
+        for f in range(first, end):
+            if row[f] >= 0.0:  # not NaN
+                classes[coherence_class(row[f], classes.size)] += 1
+
+
+@kernel
+def collect_kept(
+    values: Array, first: int, end: int, lowest: int, highest: int, out: Array
+) -> None:
+    """Write the squared coherences of some bins whose class is at least `lowest` and below."""
+    place = 0
+    for pair in range(values.shape[0]):
+        row = values[pair]
+        for f in range(first, end):
+            if row[f] >= 0.0 and lowest <= coherence_class(row[f], N_CLASSES) < highest:
+                out[place] = row[f]
+                place += 1
+
+
+@kernel
 def delays(
     real: Array,
     imag: Array,
     scale: Array,
     frequencies: Array,
-    step: int,
-    threshold: float,
+    bands: NDArray[np.int64],
+    thresholds: Array,
     out: Array,
 ) -> None:
-    """Write the delay of every pair that has a long enough significant run."""
+    """Write the delay of every pair and band that has a long enough significant run.
+
+    Bands are rows of start, end, step and the place in `out` (operator, region, region).
+    """
     n_regions, _, n_bins = real.shape
     re, im = np.empty(n_bins), np.empty(n_bins)
     for i in range(n_regions):
         for j in range(i + 1, n_regions):
             coherency(real, imag, scale, i, j, re, im)
-            first, length = _longest_run(re, im, threshold)
-            if (length + step - 1) // step >= FEWEST_BINS:
-                end = first + length
-                phase = _unwrapped_phase(re[first:end], im[first:end])
-                slope = _slope(frequencies[first:end:step], phase[::step])
-                out[i, j] = slope / (2 * pi)
-                out[j, i] = -out[i, j]
+            for band in range(bands.shape[0]):
+                first, end, step, place = bands[band]
+                start, length = _longest_run(re[first:end], im[first:end], thresholds[band])
+                if (length + step - 1) // step >= FEWEST_BINS:
+                    begin = first + start
+                    stop = begin + length
+                    phase = _unwrapped_phase(re[begin:stop], im[begin:stop])
+                    slope = _slope(frequencies[begin:stop:step], phase[::step])
+                    out[place, i, j] = slope / (2 * pi)
+                    out[place, j, i] = -out[place, i, j]
 
 
 @kernel

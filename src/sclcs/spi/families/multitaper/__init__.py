@@ -109,13 +109,14 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     del context
     names = list(members)
     n_samples, n_regions, n_times = signals.shape
-    result = np.full((len(names), n_samples, n_regions, n_regions), np.nan)
+    # Samples first: the kernel is given contiguous matrices, however many samples there are.
+    result = np.full((n_samples, len(names), n_regions, n_regions), np.nan)
     if len(tapers(n_times)) > 1:  # one taper alone has no spread over tapers to average
         plan = _plan([MEMBERS[name] for name in names], n_times)
         for sample in range(n_samples):
             transform = spectra(signals[sample])
-            kernels.all_pairs(transform.real, transform.imag, *plan, result[:, sample])
-    return dict(zip(names, result, strict=True))
+            kernels.all_pairs(transform.real, transform.imag, *plan, result[sample])
+    return {name: result[:, place] for place, name in enumerate(names)}
 
 
 def _plan(

@@ -82,7 +82,8 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     """
     names = list(members)
     n_samples, n_regions, n_times = signals.shape
-    result = np.full((len(names), n_samples, n_regions, n_regions), np.nan)
+    # Samples first: the kernel is given contiguous matrices, however many samples there are.
+    result = np.full((n_samples, len(names), n_regions, n_regions), np.nan)
     if len(tapers(n_times)) > 1:
         chosen = [MEMBERS[name] for name in names]
         codes, bins = _plan(chosen, n_times)
@@ -96,8 +97,8 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
                 some = pairs[start : start + tile]
                 power, cross = pair_spectra(transform.real, transform.imag, some)
                 factors = factorise_pairs(power, cross, length)
-                kernels.measure(factors, power, length, some, codes, bins, result[:, sample])
-    return dict(zip(names, result, strict=True))
+                kernels.measure(factors, power, length, some, codes, bins, result[sample])
+    return {name: result[:, place] for place, name in enumerate(names)}
 
 
 def _pairs(n_regions: int, *, both: bool) -> NDArray[np.int64]:

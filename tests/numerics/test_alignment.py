@@ -1,0 +1,60 @@
+"""Shortcuts of alignments change nothing that counts."""
+
+import numpy as np
+import pytest
+
+from sclcs.numerics.alignment import antidiagonal_band, fill_costs, fill_costs_below, table_shape
+from sclcs.numerics.soft_alignment import soft_alignment, soft_alignment_in_band, soft_tables
+
+
+def two_series(n=61, seed=0, noise=0.6):
+    rng = np.random.default_rng(seed)
+    x = np.cumsum(rng.normal(size=n))
+    y = np.roll(x, 3) + noise * rng.normal(size=n)
+    return [(z - z.mean()) / z.std() for z in (x, y)]
+
+
+def path_of(table, n):
+    """Walk the best path backwards; a cell is (s, t)."""
+    s = t = n - 1
+    path = []
+    while s >= 0 and t >= 0:
+        path.append((s, t))
+        diagonal, up, left = table[s + t, s], table[s + t + 1, s], table[s + t + 1, s + 1]
+        if diagonal <= up and diagonal <= left:
+            s, t = s - 1, t - 1
+        elif up <= left:
+            s -= 1
+        else:
+            t -= 1
+    return path
+
+
+@pytest.mark.parametrize("slack", [1.0, 1.0 + 1e-9, 1.5, 100.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_costs_below_a_limit_have_the_same_best_path(seed, slack):
+    x, y = two_series(seed=seed)
+    n, shape = x.size, table_shape(x.size, whole=True)
+    whole, part = np.zeros(shape), np.full(shape, -5.0)  # what is left out is never read
+    cost = fill_costs(x, y[::-1].copy(), *antidiagonal_band("none", n), whole)
+    assert fill_costs_below(x, y[::-1].copy(), slack * cost, part) == cost
+    assert path_of(part, n) == path_of(whole, n)
+    if slack < 1.1:
+        assert (part == -5.0).mean() > 0.3  # left out
+
+
+@pytest.mark.parametrize("n", [2, 3, 9, 61, 130])
+def test_soft_alignment_in_a_band_is_that_of_all_cells(n):
+    x, y = two_series(n)
+    reversed_y = y[::-1].copy()
+    tables, band = soft_tables(n), np.empty((2, 2 * n - 1), dtype=np.int64)
+    for step, point in enumerate((x, 0.9 * x + 0.1 * y, 0.5 * (x + y), -x)):
+        found, expected = np.zeros(n), np.zeros(n)
+        value = soft_alignment_in_band(point, reversed_y, tables, band, step == 0, found)
+        assert value == pytest.approx(
+            soft_alignment(point, reversed_y, soft_tables(n), expected), rel=1e-12
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+    if n == 130:
+        soft_alignment_in_band(x, reversed_y, tables, band, True, found)
+        assert (band[1] - band[0] + 1).sum() < 0.6 * n * n

@@ -1,0 +1,41 @@
+"""Eight numbers side by side give what one after the other gives."""
+
+import numpy as np
+
+from sclcs.numerics.jit import kernel
+from sclcs.numerics.lanes import (
+    WIDTH,
+    add_product,
+    add_scaled,
+    aligned_empty,
+    load,
+    store,
+    zeros,
+)
+
+
+@kernel
+def moments(table, weights, out):
+    total, squares = zeros(), zeros()
+    for row in range(table.shape[0]):
+        total = add_scaled(total, weights[row], load(table, row))
+        squares = add_product(squares, load(table, row), load(table, row))
+    store(out, 0, total)
+    store(out, 1, squares)
+
+
+def test_sums_and_squares_of_columns():
+    rng = np.random.default_rng(0)
+    table, weights, out = rng.normal(size=(13, WIDTH)), rng.normal(size=13), np.zeros((3, WIDTH))
+    moments(table, weights, out)
+    np.testing.assert_allclose(out[0], weights @ table, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(out[1], (table**2).sum(axis=0), rtol=1e-13)
+    assert not out[2].any()  # a row is written, and nothing beside it
+
+
+def test_rows_begin_at_a_line_of_the_cache():
+    for shape in [(3, WIDTH), (2, 5, WIDTH), (1, WIDTH)]:
+        table = aligned_empty(shape)
+        assert table.shape == shape
+        assert table.ctypes.data % 64 == 0
+        assert table.flags.c_contiguous
