@@ -2,7 +2,8 @@
 
 import hashlib
 
-from sclcs.spi.fc_records import read_record
+from sclcs.spi.packing.piece_files import read_piece_file
+from sclcs.spi.packing.shard_records import read_columns
 
 # Several families, cheap, quick to load.
 OPERATORS = [
@@ -23,8 +24,11 @@ def content(path):
         if not file.is_file() or name.startswith(".lock"):
             continue
         if name.startswith("tasks/"):
-            entries = read_record(file)
-            found[name] = {k: (e.version, e.checksum, e.exceptions) for k, e in entries.items()}
+            columns = read_columns(file)
+            found[name] = {k: (c.version, c.checksums, c.exceptions) for k, c in columns.items()}
+        elif name.startswith("pieces/"):
+            held = read_piece_file(file)
+            found[name] = {k: (e.version, e.checksum, e.exceptions) for k, (e, _) in held.items()}
         else:
             found[name] = hashlib.sha256(file.read_bytes()).hexdigest()
     return found

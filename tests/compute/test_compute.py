@@ -9,6 +9,7 @@ from sclcs.compute import compute_store, fill, fill_store, open_computation
 from sclcs.compute.store_lock import Share, StoreLock
 from sclcs.core.errors import InputError, StoreInUseError, UnknownNameError, UnreadableFileError
 from sclcs.spi import compute, runner, versions
+from store_damage import as_format_3, flip_chunk
 
 
 @pytest.fixture
@@ -44,17 +45,26 @@ def test_resuming_computes_only_what_is_missing(saved_cohort, tmp_path, done_pie
     store = compute_store(saved_cohort, tmp_path / "fc", OPERATORS, block_size=2)
     before = content(store.path)
     assert len(done_pieces) == 16 * 4
-    store.layout.record_file("envelope", 3).unlink()
-    chunk = store.layout.chunk_file("prec_OAS", 5)
-    chunk.write_bytes(chunk.read_bytes()[:-7])
-    store.layout.chunk_file("pdist_cosine", 15).unlink()
+    flip_chunk(store, "prec_OAS", 5)
+    flip_chunk(store, "pec", 15)
+    flip_chunk(store, "pec_orth", 15)
+    store.layout.shard_file("pdist_cosine", 0).unlink()
     done_pieces.clear()
     compute_store(saved_cohort, tmp_path / "fc", OPERATORS)
-    assert [(t.family, t.block, t.operators) for t in done_pieces] == [
-        ("envelope", 3, ("pec", "pec_orth")),
-        ("covariance", 5, ("prec_OAS",)),
-        ("distance", 15, ("pdist_cosine",)),
-    ]
+    again = [(t.family, t.block, t.operators) for t in done_pieces if t.family != "distance"]
+    assert again == [("covariance", 5, ("prec_OAS",)), ("envelope", 15, ("pec", "pec_orth"))]
+    assert len(done_pieces) == 16 + 2
+    assert content(store.path) == before
+
+
+def test_a_lost_record_costs_the_work_of_its_shard(saved_cohort, tmp_path, done_pieces):
+    store = compute_store(saved_cohort, tmp_path / "fc", OPERATORS, block_size=2)
+    before = content(store.path)
+    store.layout.record_file("envelope", 0).unlink()
+    done_pieces.clear()
+    compute_store(saved_cohort, tmp_path / "fc", OPERATORS)
+    assert {piece.family for piece in done_pieces} == {"envelope"}
+    assert len(done_pieces) == 16
     assert content(store.path) == before
 
 
@@ -91,8 +101,8 @@ def test_a_cohort_in_memory_gives_the_same_bytes(saved_cohort, undisturbed, tmp_
 
 
 def test_the_order_of_pieces_does_not_matter(saved_cohort, undisturbed, tmp_path, monkeypatch):
-    real = fill._orders
-    monkeypatch.setattr(fill, "_orders", lambda *given: reversed(list(real(*given))))
+    real = fill._parts
+    monkeypatch.setattr(fill, "_parts", lambda *given: real(*given)[::-1])
     store = compute_store(saved_cohort, tmp_path / "fc", OPERATORS, block_size=2)
     assert content(store.path) == content(undisturbed.path)
 
@@ -243,3 +253,17 @@ def test_shares_are_written_one_way(text):
 
 def test_a_share_is_read():
     assert Share.parse("2/8") == Share(2, 8)
+
+
+def test_a_store_of_an_older_format_is_read_but_not_added_to(saved_cohort, undisturbed, tmp_path):
+    old = as_format_3(undisturbed, tmp_path / "old")
+    assert compute_store(saved_cohort, old.path, OPERATORS).complete_operators == old.operators
+    with pytest.raises(InputError, match=r"older format .* `sclcs fc repack .* --out NEW`"):
+        compute_store(saved_cohort, old.path, ["kendalltau"])
+    flip_chunk(old, "pec", 3)
+    with pytest.raises(InputError, match=r"older format .* `sclcs fc repack .* --out NEW`"):
+        compute_store(saved_cohort, old.path, OPERATORS)
+    known = fill_store(open_computation(saved_cohort, tmp_path / "new", OPERATORS), known=[old])
+    assert known.matrices == 31  # the others are copied
+    for name in OPERATORS:
+        np.testing.assert_array_equal(known.store.matrices(name), undisturbed.matrices(name))

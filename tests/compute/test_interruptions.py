@@ -71,7 +71,11 @@ def command(cohort, out, *options):
 
 def wait_for_records(out, count, process):
     """Wait until some pieces are done."""
-    while process.poll() is None and len(list(out.glob("tasks/*/*.json"))) < count:
+
+    def done():
+        return len(list(out.glob("pieces/*/*/[0-9]*"))) + len(list(out.glob("tasks/*/*.json")))
+
+    while process.poll() is None and done() < count:
         time.sleep(0.01)
 
 
@@ -150,6 +154,32 @@ if __name__ == "__main__":
 """
 
 
+WORKERS_THAT_WAIT = """
+import os, sys, time
+from sclcs.compute.executors.local import LocalExecutor
+
+def wait(folder):
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    time.sleep(300)
+
+for _ in LocalExecutor(2).run(wait, [sys.argv[1]] * 4):
+    pass
+"""
+
+
+@pytest.mark.slow
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", WORKERS_THAT_WAIT, tmp_path], stdout=subprocess.PIPE
+    )
+    while len(list(tmp_path.iterdir())) < 2:
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.kill()
+    # Workers hold the output open: it ends when the last of them has ended.
+    parent.communicate(timeout=60)
+
+
 @pytest.mark.slow
 def test_a_killed_worker_is_a_clear_error(saved_cohort, tmp_path):
     out = tmp_path / "fc"
@@ -180,7 +210,7 @@ except OSError as error:
 def test_a_full_disk_is_a_clear_error_and_the_next_run_goes_on(saved_cohort, tmp_path):
     out = tmp_path / "fc"
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, saved_cohort, out, "3000", "cov_OAS", "pec"],
+        [sys.executable, "-c", FULL_DISK, saved_cohort, out, "3000", "cov_OAS", "tlmi_gaussian"],
         capture_output=True,
         text=True,
         check=True,
@@ -192,5 +222,5 @@ def test_a_full_disk_is_a_clear_error_and_the_next_run_goes_on(saved_cohort, tmp
     assert not list(out.rglob("*.partial"))
     from sclcs.compute import compute_store
 
-    compute_store(saved_cohort, out, ["cov_OAS", "pec"])
+    compute_store(saved_cohort, out, ["cov_OAS", "tlmi_gaussian"])
     assert store.missing(check=True) == []

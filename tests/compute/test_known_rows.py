@@ -9,6 +9,7 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.compute import compute_store, fill_store, open_computation
 from sclcs.spi import catalogue, runner
 from sclcs.spi.versions import FAMILY_VERSIONS
+from store_damage import flip_chunk
 
 # One operator of every family, with those that draw random numbers.
 TABLE = catalogue()
@@ -79,9 +80,8 @@ def test_forced_work_copies_nothing(saved_cohort, core, tmp_path):
 
 
 def test_a_damaged_or_unfinished_source_is_no_source(saved_cohort, core, alone, tmp_path):
-    chunk = core.layout.chunk_file("pec", 0)
-    chunk.write_bytes(chunk.read_bytes()[:-4] + b"1234")
-    core.layout.record_file("covariance", 1).unlink()
+    flip_chunk(core, "pec", 0)
+    core.layout.record_file("covariance", 0).unlink()
     report = fill(saved_cohort, tmp_path / "fc", SOME, core, block_size=4)
     assert content(report.store.path) == content(alone.path)
     assert report.matrices > len(SOME) * (31 - len(CORE))

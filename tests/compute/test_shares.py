@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sclcs.compute.cutting import Scissors
 from sclcs.compute.executors.slurm import limit_seconds
 from sclcs.compute.shares import Work
 from sclcs.spi.fc_layout import StoreLayout
@@ -12,22 +13,33 @@ from sclcs.spi.sets import resolve
 
 def fast_set(tmp_path, n_samples=640, n_regions=33):
     layout = StoreLayout(tmp_path, n_samples, n_regions, 64)
-    return Work(layout.pieces(resolve("paper-fast")), layout, 70)
+    return Work(layout.pieces(resolve("paper-fast")), Scissors(layout, 70))
 
 
 @pytest.mark.parametrize("count", [7, 15, 20, 30])
 def test_no_share_is_much_longer_than_the_others(tmp_path, count):
     work = fast_set(tmp_path)
-    loads = [sum(map(work.seconds, pieces)) for pieces in work.deal(count)]
-    longest_piece = max(map(work.seconds, work.pieces))
+    loads = [sum(map(work.seconds, parts)) for parts in work.deal(count)]
+    longest_piece = max(map(work.seconds, work.parts))
     mean = sum(loads) / count
     # Dealing the longest first is never worse than this (Graham 1969).
     assert max(loads) <= mean + longest_piece
     # One after the other, as it was, is: shares of 15, the number of families, get one family each.
-    in_turn = [sum(map(work.seconds, work.pieces[k::count])) for k in range(count)]
+    in_turn = [sum(map(work.seconds, work.parts[k::count])) for k in range(count)]
     assert max(loads) < max(in_turn)
     if longest_piece < mean:
         assert max(loads) < 1.5 * mean
+
+
+@pytest.mark.parametrize("count", [15, 20, 30, 60])
+def test_cut_by_samples_they_end_together(tmp_path, count):
+    """Sixty shares of fifteen families with one that costs half of all."""
+    work = fast_set(tmp_path, n_samples=1535).even(count)
+    loads = [sum(map(work.seconds, parts)) for parts in work.deal(count)]
+    assert max(loads) < 1.15 * sum(loads) / count
+    assert all(part.regions is None for part in work.parts)
+    whole = fast_set(tmp_path, n_samples=1535)
+    assert sum(loads) == pytest.approx(sum(map(whole.seconds, whole.parts)))
 
 
 @given(st.integers(1, 40), st.integers(1, 500))
@@ -37,11 +49,12 @@ def test_every_piece_belongs_to_one_share(count, n_samples):
     work = fast_set(Path("store"), n_samples)
     dealt = work.deal(count)
     assert len(dealt) == count
-    flat = [piece for pieces in dealt for piece in pieces]
-    assert sorted(flat, key=work.pieces.index) == work.pieces
+    flat = [part for parts in dealt for part in parts]
+    assert sorted(flat, key=work.parts.index) == work.parts
     assert dealt == work.deal(count)
-    for pieces in dealt:  # blocks are read once: their families follow each other
-        assert [piece.block for piece in pieces] == sorted(piece.block for piece in pieces)
+    for parts in dealt:  # blocks are read once: their families follow each other
+        blocks = [part.piece.block for part in parts]
+        assert blocks == sorted(blocks)
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,5 @@ def test_names_and_words_stay_pythons():
     assert function.__doc__ == "Words."
     with pytest.raises(InputError, match=r"cannot be called so.*unexpected keyword argument 'c'"):
         function(1, c=2)
+    with pytest.raises(InputError, match=r"too many positional arguments; it takes a, b=\."):
+        function(1, 2)

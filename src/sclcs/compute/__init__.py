@@ -1,5 +1,6 @@
 """Filling FC stores: what is computed, in which pieces, by whom, and what it costs."""
 
+from sclcs.compute.batch import BatchJob, BatchSystem
 from sclcs.compute.calibration import Calibration, FamilyCost, calibrate
 from sclcs.compute.computation import Computation, open_computation
 from sclcs.compute.cost import Cost, cost_of_work, total_cost
@@ -12,12 +13,22 @@ from sclcs.compute.executors import (
 )
 from sclcs.compute.executors.slurm import SlurmConfig
 from sclcs.compute.exports import Export, export_matrices
-from sclcs.compute.fill import FillReport, compute_store, fill_store, hand_over, is_done
+from sclcs.compute.fill import (
+    FillReport,
+    compute_store,
+    fill_store,
+    hand_over,
+    is_done,
+    missing_parts,
+    missing_work,
+)
 from sclcs.compute.pilot import CohortShape
 from sclcs.compute.store_lock import Share
 from sclcs.spi.fc_store import FCStore
 
 __all__ = [
+    "BatchJob",
+    "BatchSystem",
     "Calibration",
     "CohortShape",
     "Computation",
@@ -40,6 +51,8 @@ __all__ = [
     "find_executor",
     "hand_over",
     "is_done",
+    "missing_parts",
+    "missing_work",
     "open_computation",
     "total_cost",
 ]

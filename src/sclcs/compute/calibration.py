@@ -164,19 +164,32 @@ def calibrate(
     counts = [int(np.clip(seconds / (2 * together), 1, block_size_for(size[0]))) for size in sizes]
     largest = (max(size[0] for size in sizes), max(size[1] for size in sizes))
     pilots = Pilots(cohort, max(counts), *largest)
-    families, room = [], []
+    kinds = [(count, *size) for count, size in zip(counts, sizes, strict=True)]
     with tempfile.TemporaryDirectory(prefix="sclcs-plan-") as folder:
         # The same number of samples for all: the most expensive families, which decide the
         # sum, are measured as well as the others.
-        work = zip(members, sizes, counts, strict=True)
-        for family, size, count in track(work, "Trying operators", len(members)):
-            trial = _Trial(Path(folder) / family, pilots.take(count, *size))
-            families.append(trial.measure(family, members[family]))
-            room.append(trial.room_seconds)
+        trials = {
+            kind: _Trial(
+                Path(folder) / str(number),
+                pilots.take(*kind),
+                [
+                    name
+                    for k, f in zip(kinds, members, strict=True)
+                    if k == kind
+                    for name in members[f]
+                ],
+            )
+            for number, kind in enumerate(dict.fromkeys(kinds))
+        }
+        work = zip(kinds, members.items(), strict=True)
+        families = [
+            trials[kind].measure(family, names)
+            for kind, (family, names) in track(work, "Trying operators", len(members))
+        ]
     return Calibration(
         families,
         start=_measure_start(operators, own.timepoints),
-        room_seconds=float(np.mean(room)),
+        room_seconds=sum(trial.room_seconds for trial in trials.values()) / len(operators),
         seconds=time.perf_counter() - started,
         simulated=not isinstance(cohort, Cohort),
     )
@@ -196,21 +209,22 @@ def _pilot(law: CostLaw, regions: int, timepoints: int) -> tuple[int, int]:
 
 
 class _Trial:
-    """A temporary store in which one family is tried."""
+    """A temporary store in which the families are tried that take samples of one size."""
 
-    def __init__(self, folder: Path, cohort: Cohort) -> None:
+    def __init__(self, folder: Path, cohort: Cohort, operators: Sequence[str]) -> None:
         self.cohort = cohort
         self.store = create_store(folder, cohort, "pilot", block_size=len(cohort))
-        self.room_seconds = 0.0
+        begun = time.process_time()
+        add_operators(self.store, operators)
+        self.room_seconds = time.process_time() - begun
 
     def measure(self, family: str, names: Sequence[str]) -> FamilyCost:
-        begun = time.process_time()
-        add_operators(self.store, names)
-        self.room_seconds = (time.process_time() - begun) / len(names)
+        """Try a family: all its members together, and one alone."""
         whole = self._seconds(family, names)
         middle = names[len(names) // 2]
         single = whole if len(names) == 1 else min(whole, self._seconds(family, [middle]))
-        files = [self.store.layout.chunk_file(name, 0) for name in names]
+        layout = self.store.layout
+        files = layout.shard_files(names, 0, layout.index()).values()
         entries = len(names) * len(self.cohort) * self.cohort.n_regions**2
         return FamilyCost(
             family,

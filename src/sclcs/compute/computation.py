@@ -16,7 +16,7 @@ from sclcs.spi.fc_mending import mend_store
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import create_store
 from sclcs.spi.sets import resolve
-from sclcs.spi.versions import Stamp, operator_stamp
+from sclcs.spi.versions import Stamp, operator_stamps
 
 __all__ = ["Computation", "Coreset", "open_computation"]
 
@@ -60,7 +60,7 @@ class Computation:
     @property
     def stamps(self) -> dict[str, Stamp]:
         """What decides the numbers of the operators."""
-        return {name: operator_stamp(name, self.seed) for name in self.operators}
+        return operator_stamps(self.operators, self.seed)
 
     @property
     def identity(self) -> Identity:
@@ -101,7 +101,7 @@ def _open(path: Path, chosen: Cohort, whole: Cohort, block_size: int | None) -> 
         # Another process of the same work may be quicker; the caller checks what it made.
         with suppress(OutputExistsError):
             return create_store(path, chosen, whole.fingerprint, block_size=block_size)
-    return mend_store(path, chosen, whole.fingerprint)
+    return mend_store(path, chosen, whole)
 
 
 def _choose(cohort: Cohort, coreset: Coreset | None) -> Cohort:

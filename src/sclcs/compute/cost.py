@@ -11,9 +11,9 @@ from sclcs.compute.pilot import CohortShape
 from sclcs.spi.engine import DEFAULT_MEMORY
 from sclcs.spi.fc_layout import block_size_for
 
-__all__ = ["Cost", "cost_of_work", "ranking_memory", "total_cost"]
+__all__ = ["Cost", "cost_of_work", "total_cost"]
 
-_FLOAT32, _FLOAT64 = 4, 8
+_FLOAT64 = 8
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,6 @@ def total_cost(parts: Sequence[Cost]) -> Cost:
         memory_bytes=max(part.memory_bytes for part in parts),
         disk_bytes=sum(part.disk_bytes for part in parts),
     )
-
-
-def ranking_memory(shape: CohortShape) -> int:
-    """Return the memory to rank an operator: its matrices, their entries in rows, unit vectors."""
-    return 3 * shape.samples * shape.regions**2 * _FLOAT32
 
 
 def cost_of_work(

@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import LazySignals, SignalArray
+from sclcs.cohort.signals import LazySignals
+from sclcs.compute.checkpoints import Checkpoints, forget_checkpoints
 from sclcs.compute.computation import Computation, Coreset, open_computation
+from sclcs.compute.cutting import LONGEST, Part, Scissors
 from sclcs.compute.executors import Executor, ExecutorChoice, Handover, choose_executor
 from sclcs.compute.known_rows import KnownRows, known_rows
-from sclcs.compute.pieces import PieceOrder, PieceReport, do_piece
+from sclcs.compute.orders import make_orders
+from sclcs.compute.pieces import PieceReport, do_piece
 from sclcs.compute.shares import Work
 from sclcs.compute.store_lock import Share, StoreLock
 from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, StoreInUseError
 from sclcs.core.files import settle
 from sclcs.core.progress import progress, track
-from sclcs.spi.engine import DEFAULT_MEMORY
+from sclcs.spi.fc_layout import StoreLayout
 from sclcs.spi.fc_records import Piece
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.fc_writer import (
     add_operators,
     forget_operators,
     outdated_operators,
+    pack_pieces,
     remove_leftovers,
 )
 from sclcs.spi.own_operators import require_known_elsewhere
-from sclcs.spi.warmup import warm_up
+from sclcs.spi.packing.ledger import Ledger
+from sclcs.spi.warmup import warm_up, warm_ups
 
-__all__ = ["FillReport", "compute_store", "fill_store", "hand_over", "is_done", "prepare_shares"]
+__all__ = [
+    "FillReport",
+    "compute_store",
+    "fill_store",
+    "hand_over",
+    "is_done",
+    "missing_parts",
+    "missing_work",
+    "prepare_shares",
+]
 
 
 @dataclass(frozen=True)
@@ -145,6 +156,10 @@ def fill_store(
     *,
     share: Share | None = None,
     known: Sequence[FCStore | KnownRows] = (),
+    only: Sequence[Part] | None = None,
+    longest: float = LONGEST,
+    fair: float = math.inf,
+    report: Callable[[PieceReport], object] | None = None,
 ) -> FillReport:
     """Compute what a store still lacks.
 
@@ -158,6 +173,14 @@ def fill_store(
     known : sequence of FCStore or KnownRows
         Other stores of the cohort, or rows that the caller knows to be of the same samples;
         matrices that one of them holds are copied.
+    only : sequence of Part, optional
+        What the share has to do, if somebody has dealt it already.
+    longest : float
+        Predicted CPU seconds above which a piece is done in parts, which survive a kill.
+    fair : float
+        The same, as far as it can be cut by samples.
+    report : callable, optional
+        Is told of every piece, or part of one, that is done.
 
     Returns
     -------
@@ -170,15 +193,21 @@ def fill_store(
     store = computation.store
     lock = StoreLock(store.path, share, computation.identity)
     with lock.preparing():
-        reseeded = outdated_operators(store.layout.stamps(), computation.stamps)
+        reseeded = outdated_operators(store.layout.index().stamps, computation.stamps)
         _make_room(computation)
     try:
-        reports = _compute_missing(
-            computation, _pieces(computation, share), executor, _known(computation, known)
-        )
-        settle(store.layout.files([report.piece for report in reports]))
+        work = _work(computation).cut(longest, fair)
+        if share is not None and only is None:
+            work = work.even(share.count)
+        parts = _parts(work, share) if only is None else list(only)
+        job = _Job(computation, work, executor, _known(computation, known))
+        reports = job.do(parts, report or _tell_nobody, complete=share is None)
+        done = job.finished(reports)
+        pack_pieces(store.layout, None if share is None else done)
+        settle(Ledger(store.layout).files(done))
         if share is None:
             remove_leftovers(store.layout)
+            forget_checkpoints(store.layout)
     finally:
         lock.release()
     return FillReport(
@@ -192,12 +221,42 @@ def fill_store(
     )
 
 
+def _tell_nobody(_report: PieceReport) -> None:
+    pass
+
+
+def missing_work(computation: Computation) -> Work:
+    """Make room in a store and return the pieces that it lacks.
+
+    Others may share that work afterwards: nothing has to be prepared any more.
+    """
+    lock = StoreLock(computation.store.path, None, computation.identity)
+    with lock.preparing():
+        _make_room(computation)
+    lock.release()
+    work = _work(computation)
+    return replace(work, pieces=Ledger(computation.store.layout).missing(work.pieces))
+
+
+def missing_parts(computation: Computation, work: Work) -> list[Part]:
+    """Return what is neither in the store nor kept for it, of pieces that the store lacks."""
+    layout, rest = computation.store.layout, []
+    for piece in work.pieces:
+        parts = work.scissors.cut(piece)
+        if len(parts) > 1:
+            kept = Checkpoints(layout, piece, computation.seed)
+            # If all are kept the piece has to be put together: the last one again, at no cost.
+            parts = kept.missing(parts) or parts[-1:]
+        rest += parts
+    return rest
+
+
 def is_done(computation: Computation) -> bool:
     """Return whether the store holds everything, so that nobody needs to write to it.
 
     Chunks are not read here; whoever reads them later verifies their checksums.
     """
-    known, wanted = computation.store.layout.stamps(), computation.stamps
+    known, wanted = computation.store.layout.index().stamps, computation.stamps
     current = wanted.keys() <= known.keys() and not outdated_operators(known, wanted)
     return (
         current and not computation.force and not computation.store.missing(computation.operators)
@@ -237,7 +296,19 @@ def hand_over(computation: Computation, who: ExecutorChoice, command: Sequence[s
     return who.kind.hand_over(who.argument, _work(computation), command, folder)
 
 
+def _refuse_older_format(computation: Computation) -> None:
+    store = computation.store
+    if not store.layout.blocks_per_shard:
+        raise InputError(
+            f"{store.path} is a store of an older format (a file per operator and block): it can "
+            f"be read and ranked, but nothing is added to it. `sclcs fc repack {store.path} --out "
+            "NEW` makes a store of today's format with the same matrices; compute into that one."
+        )
+
+
 def _make_room(computation: Computation) -> None:
+    if not is_done(computation):
+        _refuse_older_format(computation)
     if computation.force:
         forget_operators(computation.store, computation.operators)
     add_operators(computation.store, computation.operators, computation.seed)
@@ -246,17 +317,16 @@ def _make_room(computation: Computation) -> None:
 def _work(computation: Computation) -> Work:
     layout = computation.store.layout
     pieces = layout.pieces(computation.operators)
-    return Work(pieces, layout, computation.cohort.n_timepoints)
+    return Work(pieces, Scissors(layout, computation.cohort.n_timepoints))
 
 
-def _pieces(computation: Computation, share: Share | None) -> list[Piece]:
-    """Return the pieces to do, done or not.
+def _parts(work: Work, share: Share | None) -> list[Part]:
+    """Return what there is to do, done or not.
 
-    Shares are cut from the list of all pieces and not of the missing ones: processes that
-    start at different moments still agree on who does what.
+    Shares are cut from the list of everything and not of what is missing: processes that start
+    at different moments still agree on who does what.
     """
-    work = _work(computation)
-    return list(work.pieces) if share is None else work.deal(share.count)[share.number - 1]
+    return list(work.parts) if share is None else work.deal(share.count)[share.number - 1]
 
 
 def _known(computation: Computation, others: Sequence[FCStore | KnownRows]) -> list[KnownRows]:
@@ -284,61 +354,67 @@ def _executor(computation: Computation, who: ExecutorChoice) -> Executor:
     return who.start()
 
 
-def _compute_missing(
-    computation: Computation, pieces: list[Piece], executor: Executor, known: list[KnownRows]
-) -> list[PieceReport]:
-    layout = computation.store.layout
-    missing = layout.missing(pieces)
-    if len(missing) < len(pieces):  # what is there must be what was written
-        missing = layout.missing(track(pieces, "Checking what is computed already"), check=True)
-    if not missing:
-        return []
-    reports = []
-    with executor:
-        operators = {name for piece in missing for name in piece.operators}
-        with progress("Loading operators", 1) as ticker:
-            executor.prepare(partial(warm_up, sorted(operators), computation.cohort.n_timepoints))
-            ticker.advance()
-        with progress("Computing matrices", _count_matrices(computation, missing)) as ticker:
-            for report in executor.run(do_piece, _orders(computation, missing, known)):
-                reports.append(report)
-                ticker.advance(_count_matrices(computation, [report.piece]))
-    _expect_complete(computation, pieces)
-    return reports
+@dataclass(frozen=True)
+class _Job:
+    """A computation, how it is cut, who does it, and what other stores know."""
 
+    computation: Computation
+    work: Work
+    executor: Executor
+    known: list[KnownRows]
 
-def _count_matrices(computation: Computation, pieces: list[Piece]) -> int:
-    rows = [computation.store.layout.block_rows(piece.block) for piece in pieces]
-    return sum(len(p.operators) * (r.stop - r.start) for p, r in zip(pieces, rows, strict=True))
+    @property
+    def layout(self) -> StoreLayout:
+        return self.computation.store.layout
 
-
-def _orders(
-    computation: Computation, pieces: list[Piece], known: list[KnownRows]
-) -> Iterator[PieceOrder]:
-    unique = uuid.uuid4().hex
-    layout = computation.store.layout
-    for piece in pieces:
-        rows = layout.block_rows(piece.block)
-        yield PieceOrder(
-            unique,
-            layout,
-            piece,
-            _block(computation.cohort.signals, rows),
-            computation.seed,
-            DEFAULT_MEMORY,
-            tuple(other.of_block(rows) for other in known),
-            computation.cohort.lengths[rows],
+    def do(
+        self, parts: list[Part], tell: Callable[[PieceReport], object], *, complete: bool
+    ) -> list[PieceReport]:
+        """Do what is missing of some parts; all of it must be there then, if it was everything."""
+        pieces = list(dict.fromkeys(part.piece for part in parts))
+        missing = self._missing(pieces)
+        todo = [part for part in parts if (part.piece.family, part.piece.block) in missing]
+        if not todo:
+            return []
+        _refuse_older_format(self.computation)
+        reports = []
+        cohort = self.computation.cohort
+        with self.executor:
+            operators = {name for piece in missing.values() for name in piece.operators}
+            with progress("Loading operators", 1) as ticker:
+                self.executor.prepare(warm_ups(sorted(operators), cohort.n_timepoints))
+                ticker.advance()
+            orders = make_orders(self.computation, self.work.scissors, self.known, todo, missing)
+            with progress("Computing matrices", sum(part.matrices for part in todo)) as ticker:
+                for report in self.executor.run(do_piece, orders):
+                    reports.append(report)
+                    tell(report)
+                    ticker.advance(report.planned)
+        whole = (
+            pieces
+            if complete
+            else [part.piece for part in parts if self.work.scissors.is_whole(part)]
         )
+        _expect_complete(self.computation, whole)
+        return reports
 
+    def finished(self, reports: Sequence[PieceReport]) -> list[Piece]:
+        """Return the pieces that are done now; of some that are cut, others do the rest."""
+        pieces = list(dict.fromkeys(report.piece for report in reports))
+        lacking = {(piece.family, piece.block) for piece in Ledger(self.layout).missing(pieces)}
+        return [piece for piece in pieces if (piece.family, piece.block) not in lacking]
 
-def _block(signals: SignalArray, rows: slice) -> SignalArray:
-    if isinstance(signals, LazySignals):
-        return signals.take(np.arange(rows.start, rows.stop))
-    return signals[rows]
+    def _missing(self, pieces: list[Piece]) -> dict[tuple[str, int], Piece]:
+        """Return what the store lacks, by family and block."""
+        missing = Ledger(self.layout).missing(pieces)
+        if len(missing) < len(pieces):  # what is there must be what was written
+            checked = track(pieces, "Checking what is computed already")
+            missing = Ledger(self.layout).missing(checked, check=True)
+        return {(piece.family, piece.block): piece for piece in missing}
 
 
 def _expect_complete(computation: Computation, pieces: list[Piece]) -> None:
-    left = computation.store.layout.missing(pieces)
+    left = Ledger(computation.store.layout).missing(pieces)
     if left:
         raise StoreInUseError(
             f"{len(left)} of {len(pieces)} pieces are not in {computation.store.path} although "

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from sclcs.core.errors import DamagedStoreError
 from sclcs.spi.fc_layout import StoreLayout
-from sclcs.spi.fc_records import OperatorEntry, Piece
+from sclcs.spi.fc_records import Piece
 from sclcs.spi.fc_store import FCStore
+from sclcs.spi.packing.ledger import Ledger, StoredChunk, read_rows
 from sclcs.spi.status import OperatorOutcome, Status
-from sclcs.spi.versions import operator_stamp
+from sclcs.spi.versions import operator_stamps
 
 __all__ = ["KnownRows", "known_rows", "read_known", "rows_in"]
 
@@ -79,18 +80,19 @@ def read_known(known: KnownRows, piece: Piece, seed: int) -> dict[str, OperatorO
     rows = known.rows[known.rows >= 0]
     if not len(rows):
         return {}
-    stamps = known.layout.stamps()
+    index, today = known.layout.index(), operator_stamps(piece.operators, seed)
     blocks, counts = np.unique(rows // known.layout.block_size, return_counts=True)
-    records = {b: known.layout.entries(piece.family, b, stamps) for b in blocks.tolist()}
+    ledger = Ledger(known.layout, index)
+    records = {b: ledger.of(piece.family, b) for b in blocks.tolist()}
     weights = {
         block: count / _length(known.layout.block_rows(block))
         for block, count in zip(blocks.tolist(), counts.tolist(), strict=True)
     }
     found = {}
     for name in piece.operators:
-        entries = {block: record[name] for block, record in records.items() if name in record}
-        if stamps.get(name) == operator_stamp(name, seed) and len(entries) == len(records):
-            outcome = _read(known.layout, name, rows, entries, weights)
+        chunks = {block: record[name] for block, record in records.items() if name in record}
+        if index.stamps.get(name) == today[name] and len(chunks) == len(records):
+            outcome = _read(known.layout, name in index.triangles, rows, chunks, weights)
             if outcome is not None:
                 found[name] = outcome
     return found
@@ -102,20 +104,20 @@ def _length(rows: slice) -> int:
 
 def _read(
     layout: StoreLayout,
-    operator: str,
+    triangle: bool,
     rows: Integers,
-    entries: Mapping[int, OperatorEntry],
+    chunks: Mapping[int, StoredChunk],
     weights: Mapping[int, float],
 ) -> OperatorOutcome | None:
     """Read an operator on some rows; None if a chunk is damaged."""
     try:
-        matrices = layout.read_rows(operator, rows, entries).astype(np.float64)
+        matrices = read_rows(layout, rows, chunks, triangle=triangle).astype(np.float64)
     except DamagedStoreError:
         return None
     states = []
     for row in rows.tolist():
         block, place = divmod(row, layout.block_size)
-        states.append(entries[block].exceptions.get(place, (str(Status.OK), "")))
-    seconds = sum(entry.seconds * weights[block] for block, entry in entries.items())
+        states.append(chunks[block].entry.exceptions.get(place, (str(Status.OK), "")))
+    seconds = sum(chunk.entry.seconds * weights[block] for block, chunk in chunks.items())
     status = [Status(state) for state, _ in states]
     return OperatorOutcome(matrices, status, [why for _, why in states], seconds)

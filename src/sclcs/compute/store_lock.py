@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from sclcs.core.arguments import checked, checked_record
 from sclcs.core.errors import InputError, StoreInUseError
 from sclcs.core.files import explain_write_errors
 from sclcs.core.identity import Identity
@@ -22,8 +23,10 @@ __all__ = ["Share", "StoreLock"]
 
 FOLDER = ".lock"
 SECONDS_FOR_A_START = 60  # shares start together and prepare the store one after another
+MOST_SHARES = 100_000  # more than any batch system takes in one array
 
 
+@checked_record
 @dataclass(frozen=True)
 class Share:
     """One of several equal parts of the pieces of a computation.
@@ -45,8 +48,11 @@ class Share:
                 f"Expected a share from 1/{self.count} to {self.count}/{self.count}, "
                 f"got {self.number}/{self.count}."
             )
+        if self.count > MOST_SHARES:
+            raise InputError(f"Expected at most {MOST_SHARES} shares, got {self.count}.")
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> Share:
         """Read a share as written on the command line, for example ``3/8``."""
         number, slash, count = text.partition("/")

@@ -33,12 +33,13 @@ import numpy as np
 
 from sclcs.core.errors import InputError
 
-__all__ = ["checked"]
+__all__ = ["checked", "checked_record"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 UNKNOWN = object()  # an annotation that is not checked
+_KNOWN_PACKAGES = ("sclcs", "pandas", "xarray", "numpy")
 LONGEST = 80  # characters of a value in a message
 
 _WORDS = {
@@ -92,6 +93,23 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
+def checked_record(record: type[T]) -> type[T]:
+    """Check the types of a dataclass's fields when one is made, as :func:`checked` does.
+
+    Parameters
+    ----------
+    record : type
+        A dataclass; its constructor is made by ``dataclass`` and cannot be decorated itself.
+
+    Returns
+    -------
+    type
+        The same class.
+    """
+    record.__init__ = checked(record.__init__)  # type: ignore[method-assign]
+    return record
+
+
 def _name(function: Callable[..., Any]) -> str:
     return function.__qualname__.removesuffix(".__init__").split("<locals>.")[-1]
 
@@ -100,9 +118,15 @@ def _uncallable(
     function: Callable[..., Any], signature: inspect.Signature, error: TypeError
 ) -> InputError:
     """Return the sentence for a call that does not fit: what is wrong, and what there is."""
-    names = [name for name in signature.parameters if name not in {"self", "cls"}]
+    several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    known = {
+        name: parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        for name, parameter in signature.parameters.items()
+        if name not in {"self", "cls"} and parameter.kind not in several
+    }
+    names = [f"{name}=" if by_name else name for name, by_name in known.items()]
     found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-    near = get_close_matches(found[1], names, n=3, cutoff=0.5) if found else []
+    near = get_close_matches(found[1], list(known), n=3, cutoff=0.5) if found else []
     advice = f"did you mean {' or '.join(near)}?" if near else f"it takes {', '.join(names)}."
     return InputError(f"{_name(function)} cannot be called so: {error}; {advice}")
 
@@ -178,9 +202,9 @@ def _checkable(kind: Any) -> bool:  # noqa: ANN401
         return True
     if origin in _CONTAINERS or kind in _CONTAINERS:
         return True
-    if kind is object:
+    if kind is object or origin is np.ndarray:
         return True
-    own = isinstance(kind, type) and kind.__module__.startswith(("sclcs", "pandas", "xarray"))
+    own = isinstance(kind, type) and kind.__module__.startswith(_KNOWN_PACKAGES)
     protocol = getattr(kind, "_is_protocol", False)
     return own and (not protocol or getattr(kind, "_is_runtime_protocol", False))
 
@@ -218,11 +242,32 @@ def _fits(value: Any, kind: Any) -> bool:  # noqa: ANN401, PLR0911
         return value is None
     if kind in _WORDS:
         return _is_plain(value, kind)
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray) and value.dtype.kind in _array_kinds(kind)[1]
     container = origin or kind
     if container in _CONTAINERS:
         letters = isinstance(value, str) and get_args(kind) == (object,)
         return letters or (_CONTAINERS[container][1](value) and _elements_fit(value, kind))
     return isinstance(value, kind)
+
+
+_ARRAYS: Mapping[type, tuple[str, str]] = {
+    np.floating: ("an array of numbers", "fiu"),
+    np.integer: ("an array of whole numbers", "iu"),
+    np.bool_: ("an array of true and false", "b"),
+}
+
+
+def _array_kinds(kind: Any) -> tuple[str, str]:  # noqa: ANN401
+    """Return what an array holds, in words, and the kinds of dtype that count as such."""
+    held = get_args(get_args(kind)[1])[0]
+    held = get_origin(held) or held  # np.integer[Any]
+    known = (found for base, found in _ARRAYS.items() if _is_kind(held, base))
+    return next(known, ("an array", "biufcSUOmM"))
+
+
+def _is_kind(held: Any, base: type) -> bool:  # noqa: ANN401
+    return isinstance(held, type) and issubclass(held, base)
 
 
 def _equal(value: object, choice: object) -> bool:
@@ -242,7 +287,7 @@ def _is_plain(value: object, kind: type) -> bool:
 
 def _elements_fit(value: Any, kind: Any) -> bool:  # noqa: ANN401
     """Check what a list, tuple, one-dimensional array or mapping holds."""
-    arguments = get_args(kind)
+    arguments = [part for part in get_args(kind) if part is not Ellipsis]  # tuple[str, ...]
     if not arguments or get_origin(kind) is Callable or not _checkable(arguments[-1]):
         return True
     if isinstance(value, Mapping):
@@ -252,7 +297,7 @@ def _elements_fit(value: Any, kind: Any) -> bool:  # noqa: ANN401
     return all(_fits(item, arguments[0]) for item in value)
 
 
-def _words(kind: Any) -> str:  # noqa: ANN401
+def _words(kind: Any) -> str:  # noqa: ANN401, PLR0911
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
         parts = dict.fromkeys(_words(part) for part in arguments if part is not type(None))
@@ -265,6 +310,8 @@ def _words(kind: Any) -> str:  # noqa: ANN401
         return f"one of {', '.join(map(str, arguments))}"
     if kind in _WORDS:
         return _WORDS[kind]
+    if origin is np.ndarray:
+        return _array_kinds(kind)[0]
     container = origin or kind
     if container in _CONTAINERS:
         inside = {str: " of texts", int: " of whole numbers", float: " of numbers"}

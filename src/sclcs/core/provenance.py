@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,14 @@ __all__ = [
 
 def versions() -> dict[str, str]:
     """Return the versions that decide the numbers."""
+    return {name: _version(name) for name in ("sclcs", "numpy", "scipy", "pandas")}
+
+
+@cache
+def _version(name: str) -> str:
     from importlib.metadata import version
 
-    return {name: version(name) for name in ("sclcs", "numpy", "scipy", "pandas")}
+    return version(name)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401

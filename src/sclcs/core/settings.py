@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 
 from sclcs.core.errors import InputError, UnknownNameError
 
-__all__ = ["Names", "Settings", "as_list", "setting"]
+__all__ = ["Names", "Settings", "as_assignments", "as_list", "as_text", "setting"]
 
 
 def setting(help: str, default: Any = ..., *, decides: bool = True, **limits: Any) -> Any:  # noqa: A002, ANN401
@@ -56,6 +56,18 @@ def as_list(value: object) -> object:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return list(value) if isinstance(value, tuple) else value
+
+
+def as_assignments(value: object) -> object:
+    """Let one word, several, a mapping of names to words, or nothing stand for a list."""
+    if isinstance(value, Mapping):
+        return [f"{name}={word}" for name, word in value.items()]
+    return [] if value is None else as_list(value)
+
+
+def as_text(value: object) -> object:
+    """Let a file write a text as a number."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 #: One name or several, written with commas or as a list.

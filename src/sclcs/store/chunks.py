@@ -1,43 +1,36 @@
-"""Single chunks of an array, written and checked without going through zarr.
+"""Single chunks of an array, encoded and checked without going through zarr.
 
 zarr's own writer takes several milliseconds per chunk (an event loop, a thread, a read of
 what was there before), which is more than many operators need to compute it. The bytes are
-those that zarr writes for a `direct` array of :func:`sclcs.store.create_array`: a test
+those that zarr writes for an array with shards of :func:`sclcs.store.create_array`: a test
 holds the two together.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.core.errors import DamagedStoreError
-from sclcs.core.files import write_bytes
 from sclcs.store.zarr_group import DIRECT_COMPRESSION_LEVEL
 
-__all__ = ["chunk_checksum", "chunk_path", "read_chunk", "write_chunk"]
+__all__ = ["CHECKSUM_BYTES", "checksum_of", "chunk_name", "decode_chunk", "encode_chunk", "sealed"]
 
-_CHECKSUM_BYTES = 4
-
-
-def chunk_path(array_folder: Path, place: Sequence[int]) -> Path:
-    """Return the file of a chunk of a direct array, as zarr names it: ``c.0.0.0``."""
-    return array_folder / ".".join(["c", *(str(number) for number in place)])
+CHECKSUM_BYTES = 4
+DAMAGED = "damaged"
 
 
-def write_chunk(
-    path: str | os.PathLike[str], values: NDArray[np.float32], chunk_shape: Sequence[int]
-) -> str:
-    """Write one whole chunk in one step.
+def chunk_name(place: Sequence[int]) -> str:
+    """Return the name of the file of a chunk (or shard), as zarr has it: ``c.0.0.0``."""
+    return ".".join(["c", *map(str, place)])
+
+
+def encode_chunk(values: NDArray[np.float32], chunk_shape: Sequence[int]) -> bytes:
+    """Return the bytes of one whole chunk, which end with their checksum.
 
     Parameters
     ----------
-    path : path-like
-        From :func:`chunk_path`.
     values : array
         What the chunk holds; smaller than the chunk at the end of the array.
     chunk_shape : sequence of int
@@ -45,31 +38,24 @@ def write_chunk(
 
     Returns
     -------
-    str
-        The checksum, as :func:`chunk_checksum` finds it again.
+    bytes
     """
-    import google_crc32c
     from numcodecs.zstd import Zstd
 
     whole = np.full(tuple(chunk_shape), np.nan, dtype="<f4")
     whole[tuple(slice(size) for size in values.shape)] = values
-    payload = bytes(Zstd(level=DIRECT_COMPRESSION_LEVEL).encode(whole))
-    checksum = int(google_crc32c.value(payload))
-    content = payload + checksum.to_bytes(_CHECKSUM_BYTES, "little")
-    # Its record names the checksum: a chunk that a power cut took is noticed and made again.
-    write_bytes(path, content, durable=False)
-    return f"{checksum:08x}"
+    return sealed(bytes(Zstd(level=DIRECT_COMPRESSION_LEVEL).encode(whole)))
 
 
-def read_chunk(
-    path: str | os.PathLike[str], chunk_shape: Sequence[int], expected: str | None = None
+def decode_chunk(
+    content: bytes, chunk_shape: Sequence[int], expected: str | None = None
 ) -> NDArray[np.float32]:
-    """Read one whole chunk, as :func:`write_chunk` wrote it.
+    """Return the numbers of a chunk.
 
     Parameters
     ----------
-    path : path-like
-        From :func:`chunk_path`.
+    content : bytes
+        From :func:`encode_chunk`.
     chunk_shape : sequence of int
         Shape of every chunk of the array.
     expected : str, optional
@@ -83,48 +69,44 @@ def read_chunk(
 
     Raises
     ------
-    DamagedStoreError
-        If the content does not agree with its checksum, or nothing is there.
+    ValueError
+        If the content does not agree with its checksum or with the recorded one.
     """
     from numcodecs.zstd import Zstd
 
+    found = checksum_of(content)
+    if found == DAMAGED or expected not in {None, found}:
+        raise ValueError("a chunk is not the one that was written")
     try:
-        payload, checksum = _payload(Path(path))
-        known = checksum is not None and expected in {None, f"{checksum:08x}"}
-        content = Zstd().decode(payload) if known else b""
-        return np.frombuffer(content, dtype="<f4").reshape(tuple(chunk_shape))
-    except (OSError, ValueError, RuntimeError) as error:
-        raise DamagedStoreError(
-            f"The chunk {path} is gone or damaged; make it again from its source."
-        ) from error
+        numbers = Zstd().decode(content[:-CHECKSUM_BYTES])
+    except RuntimeError as error:
+        raise ValueError("a chunk cannot be decoded") from error
+    return np.frombuffer(numbers, dtype="<f4").reshape(tuple(chunk_shape))
 
 
-def chunk_checksum(path: str | os.PathLike[str]) -> str:
-    """Return the checksum of a chunk's content, or why there is none: ``missing``, ``damaged``.
+def sealed(payload: bytes) -> bytes:
+    """Return bytes with their CRC-32C at the end, as zarr's codec of that name appends it."""
+    import google_crc32c
+
+    return payload + int(google_crc32c.value(payload)).to_bytes(CHECKSUM_BYTES, "little")
+
+
+def checksum_of(content: bytes) -> str:
+    """Return the checksum at the end of some bytes, or ``damaged`` if they do not agree with it.
 
     Parameters
     ----------
-    path : path-like
-        From :func:`chunk_path`.
+    content : bytes
+        From :func:`sealed` or :func:`encode_chunk`.
 
     Returns
     -------
     str
-        Eight hexadecimal digits if the content agrees with the checksum at its end.
+        Eight hexadecimal digits, or ``damaged``.
     """
-    try:
-        _, checksum = _payload(Path(path))
-    except OSError:
-        return "missing"
-    return "damaged" if checksum is None else f"{checksum:08x}"
-
-
-def _payload(path: Path) -> tuple[bytes, int | None]:
-    """Return the content of a chunk without its checksum, and the checksum; None if it is wrong."""
     import google_crc32c
 
-    content = path.read_bytes()
-    payload, stored = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
-    checksum = int(google_crc32c.value(payload))
-    intact = checksum.to_bytes(_CHECKSUM_BYTES, "little") == stored
-    return payload, checksum if intact else None
+    stored = int.from_bytes(content[-CHECKSUM_BYTES:], "little")
+    whole = len(content) > CHECKSUM_BYTES
+    intact = whole and int(google_crc32c.value(content[:-CHECKSUM_BYTES])) == stored
+    return f"{stored:08x}" if intact else DAMAGED

@@ -41,6 +41,12 @@ _MAKERS = {
     "cohort": "`sclcs cohort import` makes a cohort from other formats",
     "fc-store": "`sclcs compute` makes one in a new folder",
 }
+_MENDERS = {
+    "cohort": "take it from a backup, or make the cohort again from its source",
+    "fc-store": "run the same `sclcs compute` again",
+}
+#: Folders that only such a store has: its metadata may be gone, but it is one.
+_CONTENT = {"cohort": "signals", "fc-store": "matrices"}
 
 
 def rows_per_chunk(row_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int:
@@ -104,10 +110,18 @@ def open_group(path: str | os.PathLike[str], kind: str) -> zarr.Group:
         # Absolute: views of its arrays may be used by workers that started elsewhere.
         group = zarr.open_group(str(path.absolute()), mode="r", zarr_format=3)
     except Exception as error:
+        if (path / _CONTENT[kind]).is_dir():
+            raise _damaged(path, kind) from error
         raise _not_a_store(path, kind) from error
     if group.attrs.get("sclcs_kind") != kind:
         raise _not_a_store(path, kind)
     return group
+
+
+def _damaged(path: Path, kind: str) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"The metadata of the {kind} at {path} (zarr.json) is damaged or gone; {_MENDERS[kind]}."
+    )
 
 
 def require_format(path: str | os.PathLike[str], attributes: Mapping[str, Any], known: int) -> int:
@@ -141,23 +155,25 @@ def create_array(
     chunks: Sequence[int],
     dimensions: Sequence[str],
     attributes: Mapping[str, Any] | None = None,
-    direct: bool = False,
+    shards: Sequence[int] | None = None,
 ) -> zarr.Array[Any]:
     """Create an array with our compression, checksum and fill value.
 
-    Chunks of a `direct` array are written by :func:`sclcs.store.write_chunk`: they are
-    compressed quickly, and are files of one folder (``c.0.0.0``) instead of folders of
-    folders (``c/0/0/0``).
+    An array with `shards` is written by :func:`sclcs.store.write_shard`, not through zarr: its
+    chunks are compressed quickly, many of them make one file, and the files are in one folder
+    (``c.0.0.0``) instead of folders of folders (``c/0/0/0``).
     """
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
     dtype = np.dtype(dtype)
+    direct = shards is not None
     level = DIRECT_COMPRESSION_LEVEL if direct else COMPRESSION_LEVEL
     return group.create_array(
         name,
         shape=tuple(shape),
         dtype=dtype,
         chunks=tuple(max(1, c) for c in chunks),
+        shards=None if shards is None else tuple(shards),
         compressors=[ZstdCodec(level=level), Crc32cCodec()],
         fill_value=np.nan if dtype.kind == "f" else 0,
         dimension_names=tuple(dimensions),

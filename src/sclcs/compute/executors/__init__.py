@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from sclcs.core.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
+    from sclcs.compute.batch import BatchSystem
     from sclcs.compute.shares import Work
 
 __all__ = [
@@ -48,8 +49,8 @@ class Executor(AbstractContextManager["Executor"], Protocol):
     def __enter__(self) -> Self:
         """Make contact with the workers."""
 
-    def prepare(self, function: Callable[[], None]) -> None:
-        """Call a function once on every machine; it compiles the kernels."""
+    def prepare(self, functions: Sequence[Callable[[], None]]) -> None:
+        """Call functions once on every machine, in any order; they compile the kernels."""
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call a function on every item; the results come in any order."""
@@ -92,6 +93,8 @@ class ExecutorKind:
         From the argument to an executor that works while we wait.
     hand_over : callable, optional
         From the argument, the work, the command and a folder to files that say what to do.
+    batch : callable, optional
+        From the argument to a batch system, which can do whole runs while nobody waits.
     check : callable
         Raises if the argument cannot be used.
     processes : callable
@@ -100,6 +103,10 @@ class ExecutorKind:
         Whether workers may be other machines, which see nothing but files.
     reach : callable
         Raises if nobody answers; called before anything is made.
+    reach_batch : callable
+        The same, before jobs are sent.
+    from_anywhere : callable
+        From the argument to one that means the same in every folder.
     """
 
     name: str
@@ -108,10 +115,13 @@ class ExecutorKind:
     option: str = ""
     start: Callable[[str], Executor] | None = None
     hand_over: HandOver | None = None
+    batch: Callable[[str], BatchSystem] | None = None
     check: Callable[[str], object] = str
     processes: Callable[[str], int] = field(default=lambda _argument: 1)
     elsewhere: bool = False
     reach: Callable[[str], object] = str
+    reach_batch: Callable[[str], object] = str
+    from_anywhere: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,14 @@ class ExecutorChoice:
     def reach(self) -> None:
         """Raise if nobody answers there."""
         self.kind.reach(self.argument)
+
+    def from_anywhere(self) -> ExecutorChoice:
+        """Return the same choice, to be read in any folder."""
+        return ExecutorChoice(self.kind, self.kind.from_anywhere(self.argument))
+
+    def batch(self) -> BatchSystem | None:
+        """Return the batch system that does whole runs; None if we wait for the work here."""
+        return None if self.kind.batch is None else self.kind.batch(self.argument)
 
     def start(self) -> Executor:
         """Return the executor; one that cannot be waited for is an error."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from itertools import islice
 from types import TracebackType
@@ -90,12 +90,14 @@ class DaskExecutor:
                 "sclcs in their environment."
             ) from error
 
-    def prepare(self, function: Callable[[], None]) -> None:
+    def prepare(self, functions: Sequence[Callable[[], None]]) -> None:
         """Compile on one worker of each machine; the others find the kernels on its disk."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         one_per_host = {facts["host"]: address for address, facts in workers.items()}
         futures = [
-            self._client.submit(function, pure=False, workers=[address], allow_other_workers=True)
+            self._client.submit(
+                _call_all, list(functions), pure=False, workers=[address], allow_other_workers=True
+            )
             for address in one_per_host.values()
         ]
         self._client.gather(futures)
@@ -121,6 +123,11 @@ class DaskExecutor:
 
     def _submit(self, function: Callable[[Item], Result], batch: list[Item]) -> Any:  # noqa: ANN401
         return self._client.submit(_call_each, function, batch, pure=False)
+
+
+def _call_all(functions: Sequence[Callable[[], None]]) -> None:
+    for function in functions:
+        function()
 
 
 def _batches(items: list[Item], threads: int) -> Iterator[list[Item]]:

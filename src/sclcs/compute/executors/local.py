@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -18,6 +21,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WAITING_PER_PROCESS = 2  # pieces handed over before they are needed
+SECONDS_BETWEEN_LOOKS = 1.0  # of a worker at its parent
+#: More are a slip of the hand: starting them alone would take longer than any work. Plans and
+#: configurations may be made on a smaller machine than the one that works.
+MOST_PROCESSES, MOST_PER_PROCESSOR = 1024, 16
 
 
 def process_count(text: str | int) -> int:
@@ -32,17 +39,24 @@ def process_count(text: str | int) -> int:
     -------
     int
     """
+    import joblib
+
     try:
         number = int(text)
     except ValueError:
         number = 0
+    processors = int(joblib.cpu_count())
     if number == -1:
-        import joblib
-
-        return int(joblib.cpu_count())
+        return processors
     if number < 1:
         raise InputError(
             f"The number of processes must be positive, or -1 for one per processor, got {text!s}."
+        )
+    most = max(MOST_PROCESSES, MOST_PER_PROCESSOR * processors)
+    if number > most:
+        raise InputError(
+            f"{number} processes are too many for this machine with {processors} processors; ask "
+            f"for at most {most}, or for -1: one per processor."
         )
     return number
 
@@ -72,9 +86,9 @@ class LocalExecutor:
     ) -> None:
         pass
 
-    def prepare(self, function: Callable[[], None]) -> None:
-        """Let one process compile and fill the cache on disk; then all of them read it."""
-        for _ in self.run(_call, [function]):
+    def prepare(self, functions: Sequence[Callable[[], None]]) -> None:
+        """Let the processes compile and fill the cache on disk, each something else."""
+        for _ in self.run(_call, functions):
             pass
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
@@ -134,7 +148,24 @@ def _call(function: Callable[[], None]) -> None:
     function()
 
 
+@cache
+def _end_with_the_parent() -> None:
+    """Let a worker end soon after the process that it works for, even if that one was killed.
+
+    Else workers of a killed command would wait for minutes, with its output held open.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os._exit(1)  # whatever is written is written whole or not at all
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _undisturbed(function: Callable[[Item], Result], item: Item) -> Result:
+    _end_with_the_parent()
     # Ctrl-C reaches every process of a terminal; the parent alone decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return function(item)

@@ -6,11 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from sclcs.cohort.regions import region_set
+from sclcs.cohort.regions import dosenbach_places, region_set
 from sclcs.cohort.table_files import read_table_file
 from sclcs.compute.exports.order import Coordinates
 from sclcs.core.errors import InputError, MissingDependencyError, name_first
-from sclcs.core.optional import import_extra
 
 __all__ = ["find_coordinates"]
 
@@ -35,16 +34,12 @@ def find_coordinates(
     """
     if table is not None:
         return _from_table(Path(table), regions)
-    chosen = region_set("dosenbach-160")
-    if not set(regions) <= set(chosen.names):
+    if not set(regions) <= set(region_set("dosenbach-160").names):
         return None
     try:
-        datasets = import_extra("nilearn.datasets", "nifti")
+        return dosenbach_places()
     except MissingDependencyError:
         return None
-    rois = datasets.fetch_coords_dosenbach_2010(ordered_regions=False).rois
-    points = rois[["x", "y", "z"]].to_numpy(dtype=float).tolist()
-    return {name: tuple(point) for name, point in zip(chosen.names, points, strict=True)}
 
 
 def _from_table(path: Path, regions: Sequence[str]) -> Coordinates:
