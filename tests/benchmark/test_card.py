@@ -110,4 +110,24 @@ def test_what_cannot_be_answered_is_noted_not_hidden(source, cohort):
     card = make_card(part, ranking, "reliability,motion")
     assert card.names == ["motion"]
     assert card.notes[0].startswith("reliability is not on the card: task 'subject': there is no")
-    assert card.sentences[0] == "No operator sees diagnosis beyond chance: its order is noise."
+    assert card.sentences[0] == (
+        "No effect of diagnosis was found: the order of operators says nothing about it."
+    )
+
+
+def test_an_operator_that_does_not_see_the_target_is_no_alternative():
+    aim = {"name": "motion", "score": "share", "wanted": False}
+    columns = ["spi", "name", "also", "target", "p", "motion", "front", "best_set"]
+    rows = [
+        ("a", "A", 0, 0.03, 0.001, 0.05, True, True),
+        ("b", "B", 0, 0.02, 0.01, 0.02, True, True),
+        ("c", "C", 0, 0.0, 0.9, 0.0, True, True),
+    ]
+    table = pd.DataFrame(rows, columns=columns)
+    said = Card(table, "diagnosis", "share", [aim], seen=True).sentences[1]
+    assert said == (
+        "Of the 2 operators that see diagnosis beyond chance and that the data cannot tell from "
+        "the best, B (b) sees least of motion, which explains 2.0% of its variance."
+    )
+    untested = Card(table.assign(p=np.nan), "diagnosis", "share", [aim]).sentences[1]
+    assert untested.startswith("Of the 3 operators that the data cannot tell from the best, C (c)")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 from sklearn.metrics import ndcg_score
 
-from sclcs.benchmark.consistency import GAINS, consistency, gains, ndcg
+from sclcs.benchmark.consistency import GAINS, consistency, gains, ndcg, regret, score_scale
 from sclcs.core.errors import InputError
 
 SMALL = st.lists(st.integers(0, 6), min_size=2, max_size=30)
@@ -103,3 +103,16 @@ def test_operators_missing_on_either_side():
     assert found["operators"] == 2
     assert found["ndcg@1"] == 0
     assert found["kendall"] == -1
+
+
+def test_regret_is_told_in_best_minus_median():
+    scores = [0.0, 1.0, 3.0, np.nan]
+    assert [regret(scores, score) for score in (3.0, 1.0, 0.0)] == [0.0, 1.0, 1.5]
+
+
+def test_regret_has_one_rule_where_best_minus_median_is_zero():
+    tied = [0.0, 2.0, 2.0]  # half of them share the best score: best minus worst
+    assert [regret(tied, score) for score in (2.0, 0.0)] == [0.0, 1.0]
+    assert regret([1.0, 1.0], 1.0) == 0.0
+    for unknown in ([], [np.nan], [1.0], [1.0, 1.0]):  # any loss still expected counts as large
+        assert score_scale(unknown) == np.finfo(float).eps

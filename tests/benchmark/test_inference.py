@@ -1,5 +1,7 @@
 """What may be said: exact levels, coverage, and values worked out by hand."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.stats import f_oneway
@@ -146,46 +148,105 @@ def test_worth_on_new_subjects_by_hand():
     assert new_subjects_worth(np.full((2, 4), np.nan)) is None
 
 
-def scatter_by_loops(values, classes):
-    """Anderson 2006 with distances that have no bias: F of distances to the own class's mean."""
-    distances = np.empty(len(values))
-    for label in np.unique(classes):
-        members = np.flatnonzero(classes == label)
-        centre = values[members].mean(axis=0)
-        for case in members:
-            squared = ((values[case] - centre) ** 2).sum() / (1 - 1 / len(members))
-            distances[case] = np.sqrt(squared)
-    return f_oneway(*(distances[classes == label] for label in np.unique(classes))).statistic
+def scatter_by_loops(values, classes, covariates):
+    """Anderson 2006 with distances that have no bias: F of distances to what a model expects."""
+    labels = np.unique(classes)
+    columns = np.column_stack([covariates, classes[:, None] == labels])
+    hat = columns @ np.linalg.pinv(columns)
+    left = 1 - np.diag(hat)
+    kept = left > 1e-6
+    distances = np.linalg.norm(values - hat @ values, axis=1)[kept] / np.sqrt(left[kept])
+    return f_oneway(*(distances[classes[kept] == label] for label in labels)).statistic
 
 
-def test_scatter_is_a_test_of_distances_to_the_means_of_permuted_classes():
+def scatter_in(classes, values, permutations, covariates):
+    model = make_share_model(classes, covariates, number=False)
+    return scatter_of(model.permuted_noise(values @ values.T, permutations), classes, permutations)
+
+
+@pytest.mark.parametrize("n_covariates", [0, 2])
+def test_scatter_measures_from_a_model_of_the_permuted_classes(n_covariates):
     rng = np.random.default_rng(5)
-    values = rng.normal(size=(17, 6))
     classes = np.repeat([0, 1, 2], [8, 5, 4])
+    values = rng.normal(size=(17, 6)) + 3.0 * classes[:, None]
+    covariates = np.column_stack([np.ones(17), rng.normal(size=(17, n_covariates))])
     permutations = permutation_table(np.zeros(17, int), 7, seed=2)
-    found = scatter_of(values @ values.T, rng.random(17), classes, permutations).statistics
-    expected = [scatter_by_loops(values, classes[o]) for o in [np.arange(17), *permutations]]
+    found = scatter_in(classes, values, permutations, covariates).statistics
+    orders = [np.arange(17), *permutations]
+    expected = [scatter_by_loops(values, classes[order], covariates) for order in orders]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_subject_alone_at_its_site_does_not_look_free_of_scatter():
+    rng = np.random.default_rng(6)
+    classes = np.repeat([0, 1], [7, 6])
+    values = rng.normal(size=(13, 5))
+    alone = (np.arange(13) == 9).astype(float)
+    covariates = np.column_stack([np.ones(13), alone])
+    none = np.empty((0, 13), dtype=np.int64)
+    found = scatter_in(classes, values, none, covariates)
+    kept = alone == 0
+    without = scatter_in(classes[kept], values[kept], none[:, kept], np.ones((12, 1)))
+    assert found.statistics[0] == pytest.approx(without.statistics[0], rel=1e-9)
+    assert found.ratio == pytest.approx(without.ratio, rel=1e-9)
+
+
+def scatter_p(scatter):
+    return (scatter.statistics >= scatter.statistics[0] - 1e-12).mean()
 
 
 def test_scatter_finds_the_noisier_class_and_keeps_its_level():
     rng = np.random.default_rng(4)
     permutations = permutation_table(np.zeros(34, int), 99, seed=0)
 
-    def p_of(sizes, noisier=1.0):
+    def scatter(sizes, noisier=1.0, shift=0.0):
         classes = np.repeat([0, 1], sizes)
         values = rng.normal(size=(34, 25)) * np.where(classes == 1, noisier, 1.0)[:, None]
-        model = make_share_model(classes, np.ones((34, 1)), number=False)
-        kernel = values @ values.T
-        rest = model.beyond_covariates(kernel)
-        scatter = scatter_of(rest, model.noise(kernel), classes, permutations)
-        return (scatter.statistics >= scatter.statistics[0] - 1e-12).mean(), scatter
+        values[:, 0] += shift * classes
+        return scatter_in(classes, values, permutations, np.ones((34, 1)))
 
-    p, scatter = p_of((22, 12), 1.6)
-    assert p < 0.02
-    assert scatter.widest == 1
-    assert scatter.ratio == pytest.approx(1.6**2, rel=0.5)
+    found = scatter((22, 12), 1.6)
+    assert scatter_p(found) < 0.02
+    assert found.widest == 1
+    assert found.ratio == pytest.approx(1.6**2, rel=0.5)
     # Measured from the means as they are, a class of four scattered in 11 % of null cohorts.
     for sizes in [(17, 17), (30, 4), (4, 30)]:
-        level = np.mean([p_of(sizes)[0] <= 0.05 for _ in range(200)])
+        level = np.mean([scatter_p(scatter(sizes)) <= 0.05 for _ in range(200)])
         assert level <= 0.085
+    # A difference of the means never makes scatter; one as wide as persons hides none of it.
+    assert np.mean([scatter_p(scatter((26, 8), shift=8.0)) <= 0.05 for _ in range(200)]) <= 0.085
+    assert np.mean([scatter_p(scatter((26, 8), 1.6, 1.0)) <= 0.05 for _ in range(40)]) >= 0.9
+
+
+def test_scatter_keeps_its_level_where_patients_differ_in_the_covariates():
+    """Cases with large covariates have small residuals, in the real classes only."""
+    rng = np.random.default_rng(7)
+    permutations = permutation_table(np.zeros(44, int), 99, seed=1)
+
+    def null_p():
+        classes = np.repeat([0, 1], 22)
+        motion = rng.normal(size=(44, 2)) * np.where(classes == 1, 3.0, 1.0)[:, None]
+        covariates = np.column_stack([np.ones(44), motion])
+        return scatter_p(scatter_in(classes, rng.normal(size=(44, 10)), permutations, covariates))
+
+    # Without giving back what covariates take of a case: 9 %.
+    assert np.mean([null_p() <= 0.05 for _ in range(1000)]) <= 0.07
+
+
+def test_the_share_of_all_relabellings_is_zero_on_average():
+    """Without an effect every labelling is as likely: the distance of the means has no bias."""
+    rng = np.random.default_rng(9)
+    values = rng.normal(size=(8, 5)) * rng.uniform(0.5, 2, size=(8, 1))
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    kernel = values @ values.T
+    distances = []
+    for patients in combinations(range(8), 3):
+        classes = np.isin(np.arange(8), patients).astype(np.int64)
+        model = make_share_model(classes, np.ones((8, 1)), number=False)
+        share = model.point(kernel)
+        noise = model.permuted_noise(kernel, np.empty((0, 8), dtype=np.int64))[0]
+        mean_noise = np.mean([noise[classes == k].mean() for k in (0, 1)])
+        distances.append(share / (1 - share) * mean_noise)
+    assert len(distances) == 56
+    assert np.mean(distances) == pytest.approx(0, abs=1e-12)
+    assert np.std(distances) > 0.05

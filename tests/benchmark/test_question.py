@@ -146,7 +146,7 @@ def test_covariates_become_numbers_and_missing_ones_name_the_subjects(samples):
     assert found.covariate_matrix[:, 2].mean() == pytest.approx(0)
     assert found.covariate_matrix[:, 2].std() == pytest.approx(1)
     gappy = cases.assign(age=cases["age"].where(cases["subject"] != "b2"))
-    with pytest.raises(InputError, match=r"age is unknown.* 1 subjects: b2.*--drop-missing"):
+    with pytest.raises(InputError, match=r"age is unknown of 1 subject: b2.*--drop-missing"):
         make_question(gappy, "diagnosis", covariates="site,age")
     fewer = make_question(gappy, "diagnosis", covariates="site,age", drop_missing=True)
     assert len(fewer.cases) == 11

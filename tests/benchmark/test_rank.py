@@ -21,7 +21,7 @@ from sclcs.benchmark import (
 from sclcs.benchmark import criteria as criteria_module
 from sclcs.benchmark.ranking import COLUMNS
 from sclcs.benchmark.ranks import descending_ranks, share_scores
-from sclcs.benchmark.verdict import entry_name
+from sclcs.benchmark.verdict import entry_name, find_verdict
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
 from sclcs.spi import compute
@@ -102,6 +102,15 @@ def test_bad_operators_are_listed_with_the_reason(source, labelled_cohort, rng):
     ).table.set_index("spi")
     assert tolerant.loc["kendalltau", "n_samples"] == 13
     assert tolerant.loc["pec", "status"] == "ok"
+
+
+def test_samples_without_a_target_do_not_count_as_used(rng):
+    subjects = list("aabbccddee")
+    ages = dict(zip("abcde", [20.0, 31.5, np.nan, 44.0, 52.5], strict=True))
+    cohort = make_cohort(subjects, age=[ages[subject] for subject in subjects])
+    ranking = rank(ArraySource(make_fc(cohort, 1, rng), ["pec"], cohort), "age", **QUICK)
+    assert ranking.table["n_samples"].tolist() == [8]
+    assert ranking.provenance["question"]["samples"] == 8
 
 
 def test_operators_are_judged_on_all_samples_whatever_the_core_set(source, labelled_cohort, rng):
@@ -246,14 +255,49 @@ def test_an_effect_is_found_with_p_best_set_and_sentences(larger):
     assert "scored on the other half" in text
 
 
+def test_a_known_operator_that_is_not_beyond_chance_is_not_recommended(larger):
+    ranking = rank(larger, "diagnosis", bootstrap=200, permutations=200)
+    table = ranking.table.copy()
+    known, shown = table["spi"] == "kendalltau", table["p"] < 0.05
+    table["best_set"] = known | shown
+    assert table.loc[known, "p"].item() > 0.05
+    said = " ".join(_with_table(ranking, table).answer)
+    first = table.loc[shown, "spi"].iloc[0]
+    assert "the best known of them is Kendall's tau (kendalltau), which by itself is not" in said
+    assert f"The first of the {shown.sum()} that are is" in said
+    assert f"({first})" in said.split("that are is")[1].split(".")[0]
+    table.loc[known, "p"] = 0.04
+    assert "by itself" not in " ".join(_with_table(ranking, table).answer)
+    table["p"] = np.nan  # not tested: nothing is said
+    assert "by itself" not in " ".join(_with_table(ranking, table).answer)
+
+
+def _with_table(ranking, table):
+    halves = {"halves": {"kendall": 0.5}}
+    found = {**ranking.findings, **halves}
+    return Ranking(table, ranking.task, ranking.score, None, ranking.provenance, found)
+
+
+def test_persons_compared_with_themselves_are_permuted_within_subjects_and_not_asked_for_scatter(
+    rng,
+):
+    names = np.repeat([f"p{k:02d}" for k in range(20)], 2).tolist()
+    cohort = make_cohort(names, drug=["off", "on"] * 20, site=["x"] * 20 + ["y"] * 20)
+    source = ArraySource(make_fc(cohort, 2, rng, effect=0.0), ["pec", "gwtau"], cohort)
+    said = " ".join(rank(source, "drug", permutations=60, bootstrap=20).answer)
+    assert "target permuted within subjects" in said
+    assert "within site" not in said
+    assert "scatter" not in said
+
+
 def test_no_effect_is_said_and_ranks_are_called_noise(larger):
     shuffled = np.random.default_rng(0).permutation(larger.samples["diagnosis"].to_numpy())
     cohort = make_cohort(list(larger.samples["subject"]), diagnosis=list(shuffled))
     fc = np.stack([larger.matrices(spi) for spi in larger.operators])
     ranking = rank(ArraySource(fc, larger.operators, cohort), "diagnosis", bootstrap=40)
     assert ranking.table["p"].min() > 0.05
-    assert ranking.answer[0].startswith("No operator sees diagnosis")
-    assert "The order of operators is noise." in ranking.answer[0]
+    assert ranking.answer[0].startswith("No operator is shown to see diagnosis")
+    assert "The order of operators may be nothing but noise." in ranking.answer[0]
     assert "cannot tell" not in " ".join(ranking.answer)
 
 
@@ -284,7 +328,27 @@ def test_noisier_patients_are_named(larger, rng):
     assert (ranking.table["scatter_class"] == "MDD").all()
     assert (ranking.table["scatter"] > 1.2).all()
     assert (ranking.table["scatter_p"] < 0.05).all()
-    assert "Matrices of MDD scatter" in ranking.answer[-1]
+    assert "Matrices of MDD scatter more under 3 of 3 operators" in ranking.answer[-1]
+
+
+def test_scatter_under_any_operator_is_named(larger, rng):
+    """Noise belongs to the data: the winner need not be the operator that shows it."""
+    fc = rng.normal(size=(3, 40, 6, 6)) * 0.3 + rng.normal(size=(3, 1, 6, 6))
+    patients = (larger.samples["diagnosis"] == "MDD").to_numpy()
+    fc[0, patients] += rng.normal(size=(1, 6, 6))  # a clear effect without scatter
+    fc[2, patients] += rng.normal(size=(patients.sum(), 6, 6))
+    names = ["pec", "gwtau", "prec_OAS"]
+    cohort = make_cohort(
+        list(larger.samples["subject"]), diagnosis=list(larger.samples["diagnosis"])
+    )
+    ranking = rank(ArraySource(fc, names, cohort), "diagnosis", permutations=300, bootstrap=0)
+    table = ranking.table.set_index("spi")
+    assert table["score"].idxmax() == "pec"
+    assert table.loc["pec", "scatter_p"] > 0.05
+    scatter = ranking.findings["scatter"]
+    assert (scatter["spi"], scatter["operators"]) == ("prec_OAS", 1)
+    assert scatter["scatter_p"] == table.loc["prec_OAS", "scatter_p"] < 0.05
+    assert "Matrices of MDD scatter more under 1 of 3 operators" in ranking.answer[-1]
 
 
 def test_numbers_are_ranked_by_share(larger, rng):
@@ -376,3 +440,24 @@ def test_impossible_requests_are_refused(source, wrong, message):
 def test_operators_may_be_chosen(source):
     assert set(rank(source, spis="gwt*,pec", **QUICK).table["spi"]) == {"pec", "gwtau"}
     assert set(rank(source, spis=["gwtau", "pec"], **QUICK).table["spi"]) == {"pec", "gwtau"}
+
+
+def test_one_operator_alone_is_not_called_the_best_of_anything(source):
+    alone = rank(source, "subject", ["prec_OAS"], permutations=60, bootstrap=20)
+    assert find_verdict(alone).kind == "alone"
+    said = " ".join(alone.answer)
+    assert said.startswith("Only ")
+    assert "Persons can be told apart (p = 0.016, target permuted within site)." in said
+    for wrong in ("best operator", "largest of many", "1 operators", "of them"):
+        assert wrong not in said
+    unseen = replace_findings(alone, p=0.997)
+    assert unseen.answer[0] == (
+        "The operator (prec_OAS) is not shown to see persons: it would look as strong by chance "
+        "in nearly all cohorts without any effect (p = 1, target permuted within site)."
+    )
+
+
+def replace_findings(ranking, p):
+    effect = {**ranking.findings["effect"], "p": p}
+    found = {**ranking.findings, "effect": effect}
+    return Ranking(ranking.table, ranking.task, ranking.score, None, ranking.provenance, found)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.cohort.design import association, check_design
+from sclcs.cohort.design import association, cautions, check_design
 
 
 def make_samples(**columns):
@@ -58,6 +58,12 @@ def test_site_and_motion_are_named_where_they_go_with_the_label():
     assert not any(problem.fatal for problem in found)
     assert found[0].detail.startswith("site: Cramér's V 0.")
     assert check_design(samples, ["subject", "sex", "age"]) == []
+    told = [problem.to_dict() for problem in found]
+    site, motion = cautions(told, "diagnosis", ())
+    assert site.startswith("diagnosis goes with the site (Cramér's V 0.")
+    assert motion.startswith("diagnosis goes with head motion (mean_fd) (eta 0.")
+    assert cautions(told, "diagnosis", {"site", None}) == [motion]
+    assert cautions(told, "sex", ()) == []
 
 
 def test_small_and_unequal_classes_and_mixed_times_are_named():

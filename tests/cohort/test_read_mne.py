@@ -89,3 +89,14 @@ def test_what_goes_wrong_is_named(tmp_path):
     (tmp_path / "d_raw.fif").write_bytes(b"nothing")
     with pytest.raises(InputError, match="Files that cannot be read"):
         read_mne(tmp_path, picks="eeg").windows(50, 50)
+
+
+def test_damage_that_shows_only_when_channels_are_picked_is_named(tmp_path, monkeypatch):
+    write_raw(tmp_path / "a_raw.fif", 0)
+
+    def damaged(*_, **__):
+        raise KeyError("a kind of channel that does not exist")
+
+    monkeypatch.setattr(mne.io.Raw, "pick", damaged)
+    with pytest.raises(InputError, match=r"a_raw.fif, but it is truncated, damaged"):
+        read_mne(tmp_path)

@@ -67,7 +67,7 @@ class Cases:
         """The subject of each case, from 0 without gaps, in the order of the names."""
         return np.unique(self.table["subject"].to_numpy(dtype=str), return_inverse=True)[1]
 
-    @property
+    @cached_property
     def n_subjects(self) -> int:
         """Number of different subjects."""
         return int(self.subjects.max()) + 1 if len(self) else 0
@@ -169,14 +169,17 @@ def _with_contrast(cases: Cases) -> Cases:
 
 def _case_table(samples: pd.DataFrame, names: NDArray[np.str_]) -> pd.DataFrame:
     """Average numbers over the samples of a case; keep text where it is the same."""
+    found, first, case_of_row = np.unique(names, return_index=True, return_inverse=True)
     groups = samples.groupby(names, sort=True)
     columns = {}
     for name in samples.columns:
         column = samples[name]
         number = pd.api.types.is_numeric_dtype(column.dtype)
-        if not number or pd.api.types.is_bool_dtype(column.dtype):
-            same = groups[name].agg(lambda part: len(part.unique()) == 1)
-            columns[name] = groups[name].agg(lambda part: part.iloc[0]).where(same, None)
-        else:
+        if number and not pd.api.types.is_bool_dtype(column.dtype):
             columns[name] = groups[name].mean()
+            continue
+        codes = pd.factorize(column)[0]  # -1 where nothing is known
+        differs = codes != codes[first][case_of_row]
+        same = np.bincount(case_of_row, differs, len(found)) == 0
+        columns[name] = column.iloc[first].set_axis(found).where(same, None)
     return pd.DataFrame(columns)

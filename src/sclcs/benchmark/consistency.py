@@ -14,7 +14,7 @@ from sclcs.benchmark.ranks import DECIMALS, descending_ranks
 from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 
-__all__ = ["GAINS", "Gain", "agreement", "consistency", "gains", "ndcg"]
+__all__ = ["GAINS", "Gain", "agreement", "consistency", "gains", "ndcg", "regret", "score_scale"]
 
 Gain = Literal["minmax", "raw", "rank", "exp"]
 GAINS = ("minmax", "raw", "rank", "exp")
@@ -158,6 +158,51 @@ def ndcg(worth: ArrayLike, scores: ArrayLike, k: int) -> float:
     ends = np.cumsum(sizes)
     totals = np.diff(np.r_[0.0, np.cumsum(discounts)[ends - 1]])
     return float(mean_worth @ totals) / ideal
+
+
+def score_scale(scores: ArrayLike) -> float:
+    """Return the unit in which a loss is told: best minus median of the scores that are known.
+
+    Where half of the operators share the best score that is 0, and best minus worst takes its
+    place; where all are equal, or none is known, it is the smallest step of a number, so that any
+    loss that is still expected counts as large.
+
+    Parameters
+    ----------
+    scores : array_like, shape (operator,)
+        NaN where unknown.
+
+    Returns
+    -------
+    float
+        Above 0.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    known = values[np.isfinite(values)]
+    smallest = float(np.finfo(np.float64).eps)
+    if not len(known):
+        return smallest
+    best = known.max()
+    return max(float(best - np.median(known)) or float(best - known.min()), smallest)
+
+
+def regret(scores: ArrayLike, chosen: float) -> float:
+    """Return what choosing this operator loses against the best, see :func:`score_scale`.
+
+    Parameters
+    ----------
+    scores : array_like, shape (operator,)
+        On everybody; NaN where unknown.
+    chosen : float
+        The score of the operator, among them.
+
+    Returns
+    -------
+    float
+        0 for the best, 1 for an operator in the middle.
+    """
+    best = float(np.nanmax(np.asarray(scores, dtype=np.float64)))
+    return (best - float(chosen)) / score_scale(scores)
 
 
 def _overlap(first: Floats, second: Floats, k: int) -> float:

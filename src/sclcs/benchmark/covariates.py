@@ -100,8 +100,11 @@ def _complete_column(cases: Cases, name: str) -> pd.Series:
     missing = column.isna()
     if missing.any():
         subjects = cases.table.loc[missing, "subject"].unique()
+        number = pd.api.types.is_numeric_dtype(column.dtype)  # numbers of samples are averaged
+        differs = "" if number else " (or differs between the samples)"
+        many = "subject" if len(subjects) == 1 else "subjects"
         raise InputError(
-            f"{name} is unknown (or differs between the samples) of {len(subjects)} subjects: "
+            f"{name} is unknown{differs} of {len(subjects)} {many}: "
             f"{name_first(subjects)}. Complete the table (`sclcs cohort label`), leave these "
             "subjects out with --drop-missing, or leave the covariate out."
         )

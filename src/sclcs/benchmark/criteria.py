@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark.prediction import (
+    Scorer,
     area_under_curve,
     correlation,
     explained_variance,
 )
 from sclcs.benchmark.reliability import i2c2
 from sclcs.benchmark.targets import KINDS, Kind, Target
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
 if TYPE_CHECKING:
@@ -73,9 +75,11 @@ class Criterion:
     of_pairs : bool
         Whether it compares samples in pairs. Such a score takes categories out by comparing
         inside them only, and cannot take numbers out.
-    learns : bool
-        Whether scores of some subjects come from models that others trained. Halves of the
-        subjects are then not independent: they say nothing of the worth on new subjects.
+    predictions : callable, optional
+        If it learns: from predictions to scores (:data:`~sclcs.benchmark.prediction.Scorer`). The
+        scores of some subjects then come from models that others trained, so halves of
+        the subjects are not independent; what an operator is worth on new subjects is found by
+        training on halves (:func:`~sclcs.benchmark.prediction.cross_fit`).
     """
 
     name: str
@@ -90,7 +94,7 @@ class Criterion:
     version: int = 1
     statistics: Callable[[KernelView, Integers], Floats] | None = None
     of_pairs: bool = True
-    learns: bool = False
+    predictions: Scorer | None = None
 
     def check(self, question: Question) -> None:
         """Raise if it cannot do what a question asks with covariates or harmonisation."""
@@ -114,6 +118,12 @@ class Criterion:
             return 0.5 if target.kind == "classes" else 0.0
         return self.chance
 
+    def label_for(self, target: Target) -> str:
+        """Return what a table calls it, for this target."""
+        if self.name == "predict":
+            return f"{self.label} ({'AUC' if target.kind == 'classes' else 'r'})"
+        return self.label
+
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,18 +137,27 @@ def _share(view: KernelView) -> Floats:
     return view.question.model.drawn(view.of_cases, view.case_draws)
 
 
-def _predict(view: KernelView) -> Floats:
-    predictor, question = view.question.predictor, view.question
-    if question.target.kind == "number":
-        target = predictor.residual_target[..., 0]
-        return correlation(view.predictions[..., 0], target, view.case_draws)
-    classes = np.asarray(question.values, dtype=np.int64)
-    return area_under_curve(view.predictions, classes, view.case_draws)
+def _auc_or_correlation(
+    predictions: Floats, target: Floats, classes: Integers | None, draws: Floats
+) -> Floats:
+    if classes is None:
+        return correlation(predictions[..., 0], target[..., 0], draws)
+    return area_under_curve(predictions, classes, draws)
 
 
-def _predict_r2(view: KernelView) -> Floats:
-    target = view.question.predictor.residual_target[..., 0]
-    return explained_variance(view.predictions[..., 0], target, view.case_draws)
+def _r2(predictions: Floats, target: Floats, classes: Integers | None, draws: Floats) -> Floats:
+    if classes is not None:
+        raise InputError("R² is a score of numbers; classes are scored by their AUC.")
+    return explained_variance(predictions[..., 0], target[..., 0], draws)
+
+
+def _of_predictions(score: Scorer) -> Callable[[KernelView], Floats]:
+    def compute(view: KernelView) -> Floats:
+        question = view.question
+        beyond = question.predictor.residual_target
+        return score(view.predictions, beyond, question.class_codes, view.case_draws)
+
+    return compute
 
 
 def _predict_statistics(view: KernelView, permutations: Integers) -> Floats:
@@ -189,12 +208,12 @@ _BUILT_IN = (
         "penalty, centring and covariates inside the training folds",
         "labels 0 to 1, 0.5 is chance; numbers -1 to 1, 0 is chance",
         "Li et al. 2019; He et al. 2020 (kernel regression in brain-behaviour studies)",
-        _predict,
+        _of_predictions(_auc_or_correlation),
         kinds=("classes", "number"),
         chance=None,
         statistics=_predict_statistics,
-        learns=True,
-        version=2,
+        predictions=_auc_or_correlation,
+        version=3,
         of_pairs=False,
     ),
     Criterion(
@@ -203,12 +222,12 @@ _BUILT_IN = (
         "as predict: 1 - squared error by squared deviation from what covariates predict",
         "at most 1; 0 is a prediction no better than the covariates, negative is worse",
         "Poldrack et al. 2020 (evidence for prediction)",
-        _predict_r2,
+        _of_predictions(_r2),
         kinds=("number",),
         chance=0.0,
         statistics=_predict_statistics,
-        learns=True,
-        version=2,
+        predictions=_r2,
+        version=3,
         of_pairs=False,
     ),
     Criterion(
@@ -352,6 +371,7 @@ def find_criterion(name: str | Criterion | None, target: Target | None = None) -
 _KIND_WORDS = {"subject": "fingerprinting", "classes": "a label", "number": "a number"}
 
 
+@checked
 def register_criterion(
     name: str,
     function: Callable[..., float],

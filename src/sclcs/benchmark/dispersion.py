@@ -16,8 +16,8 @@ __all__ = ["Scatter", "scatter_of"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-BLOCK_NUMBERS = 2_000_000  # numbers in one block of permutations
-SMALL = 1e-300
+BLOCK_NUMBERS = 500_000  # numbers in one block of permutations: four of them stay in a cache
+SMALL = 1e-300  # instead of a zero to divide by
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +40,20 @@ class Scatter:
     statistics: Floats
 
 
-def scatter_of(kernel: Floats, noise: Floats, classes: Integers, permutations: Integers) -> Scatter:
+def scatter_of(noise: Floats, classes: Integers, permutations: Integers) -> Scatter:
     """Compare the scatter of classes.
 
-    Under every permutation cases are measured from the means of the permuted classes: a case of a
-    small class has a large part in its own mean, and measuring from the means as they are would
-    find scatter where there is none.
+    Under every permutation cases are measured from what a model of the *permuted* classes
+    expects: a case of a small class has a large part in its own mean, and measuring from the
+    means as they are would find scatter where there is none. The means of the real classes are
+    left in, so that cases without any difference are exchangeable and the test is exact,
+    however small a class is. A difference of the means hides some scatter and never makes any.
 
     Parameters
     ----------
-    kernel : array, shape (case, case)
-        Of the cases beyond the covariates.
-    noise : array, shape (case,)
-        Squared distance of every case to the mean of its class, without bias, from
-        :meth:`sclcs.benchmark.share.ShareModel.noise`.
+    noise : array, shape (1 + permutation, case)
+        Squared distance of every case to what the model expects, without bias, from
+        :meth:`sclcs.benchmark.share.ShareModel.permuted_noise`.
     classes : array of int, shape (case,)
         From 0 without gaps.
     permutations : array of int, shape (permutation, case)
@@ -63,12 +63,14 @@ def scatter_of(kernel: Floats, noise: Floats, classes: Integers, permutations: I
     -------
     Scatter
     """
-    member = (classes[:, None] == np.arange(classes.max() + 1)).astype(np.float64)
-    variances = noise @ member / member.sum(axis=0)
-    orders = np.vstack([np.arange(len(noise))[None, :], permutations])
-    step = max(1, BLOCK_NUMBERS // member.size)
+    known = np.isfinite(noise[0])
+    n_classes = int(classes.max()) + 1
+    sizes = np.bincount(classes[known], minlength=n_classes)
+    variances = np.bincount(classes[known], noise[0, known], n_classes) / np.maximum(sizes, 1)
+    orders = np.vstack([np.arange(len(classes))[None, :], permutations])
+    step = max(1, BLOCK_NUMBERS // len(classes))
     parts = [
-        _ratios(kernel, member[orders[start : start + step]])
+        _ratios(noise[start : start + step], classes[orders[start : start + step]], n_classes)
         for start in range(0, len(orders), step)
     ]
     widest, least = int(variances.argmax()), float(variances.min())
@@ -76,21 +78,17 @@ def scatter_of(kernel: Floats, noise: Floats, classes: Integers, permutations: I
     return Scatter(ratio, widest, np.concatenate(parts))
 
 
-def _ratios(kernel: Floats, member: Floats) -> Floats:
+def _ratios(noise: Floats, labels: Integers, n_classes: int) -> Floats:
     """Return variance of the mean distances between classes by that inside, per permutation."""
-    sizes = member[0].sum(axis=0)
-    n_cases, n_classes = member.shape[1:]
-    averaging = member / sizes  # permutation, case, class
-    flat = np.ascontiguousarray(averaging.transpose(1, 0, 2)).reshape(n_cases, -1)
-    products = (kernel @ flat).reshape(n_cases, -1, n_classes).transpose(1, 0, 2)
-    own = (products * member).sum(axis=2)  # of a case with the mean of its class
-    lengths = (products * averaging).sum(axis=1)  # of the mean of a class with itself
-    squares = np.diagonal(kernel) - 2 * own + np.einsum("pnc,pc->pn", member, lengths)
-    squares = squares / (1.0 - member @ (1.0 / sizes))
-    distances = np.sqrt(np.maximum(squares, 0.0))
-    means = np.einsum("pn,pnc->pc", distances, averaging)
-    between = ((means - distances.mean(axis=1, keepdims=True)) ** 2) @ sizes
-    between = between / max(n_classes - 1, 1)
-    inside = (distances - np.einsum("pnc,pc->pn", member, means)) ** 2
-    freedom = max(n_cases - n_classes, 1)
-    return np.asarray(between / np.maximum(inside.sum(axis=1) / freedom, SMALL))
+    known = np.isfinite(noise)
+    distances = np.sqrt(np.maximum(np.where(known, noise, 0.0), 0.0))
+    grand = distances.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    between, explained = np.zeros(len(noise)), np.zeros(len(noise))
+    for code in range(n_classes):
+        member = known & (labels == code)
+        size = member.sum(axis=1)
+        mean = (distances * member).sum(axis=1) / np.maximum(size, 1)
+        between += size * (mean - grand) ** 2 / max(n_classes - 1, 1)
+        explained += size * mean**2
+    inside = ((distances**2).sum(axis=1) - explained) / np.maximum(known.sum(axis=1) - n_classes, 1)
+    return np.asarray(between / np.maximum(inside, SMALL))

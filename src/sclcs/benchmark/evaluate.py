@@ -21,6 +21,7 @@ from sclcs.benchmark.question import Question
 from sclcs.benchmark.reliability import subject_statistics
 from sclcs.benchmark.sources import FCSource, lazy_matrices
 from sclcs.benchmark.view import KernelView
+from sclcs.core.arguments import checked, checked_record
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.progress import progress
 
@@ -55,6 +56,7 @@ class Measure:
     max_constant: float = 0.01
 
 
+@checked_record
 @dataclass(frozen=True, eq=False)
 class Inquiry:
     """A question, the criteria wanted under it, and draws and permutations to repeat them under.
@@ -68,12 +70,15 @@ class Inquiry:
     permutations : array of int, shape (permutation, case), optional
         Of the target; with them comes the test whether there is an effect, and for labels
         the test of scatter.
+    training_halves : array, shape (2 * split, case), optional
+        Halves to train on, for criteria that learn.
     """
 
     question: Question
     criteria: tuple[Criterion, ...]
     draws: Floats | None = None
     permutations: Integers | None = None
+    training_halves: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +100,9 @@ class Evaluation:
         Samples that were used.
     status, reason : list of str
         ``ok``, ``not-finite``, ``constant`` or ``undefined``, and why.
+    cross_fit : dict of str to array, shape (operator, 2, 2 * split)
+        By criterion that learns: scores inside training halves, and of their models on the other
+        halves; empty for the others.
     """
 
     operators: list[str]
@@ -105,6 +113,27 @@ class Evaluation:
     n_samples: Integers
     status: list[str]
     reason: list[str]
+    cross_fit: dict[str, Floats]
+
+    @classmethod
+    def together(cls, parts: Sequence[Evaluation]) -> Evaluation:
+        """Put answers to one inquiry together that were given for different operators."""
+
+        def each(name: str) -> dict[str, Floats]:
+            tables: list[dict[str, Floats]] = [getattr(part, name) for part in parts]
+            return {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
+
+        return cls(
+            [name for part in parts for name in part.operators],
+            each("point"),
+            each("drawn"),
+            each("statistics"),
+            [scatter for part in parts for scatter in part.scatter],
+            np.concatenate([part.n_samples for part in parts]),
+            [status for part in parts for status in part.status],
+            [reason for part in parts for reason in part.reason],
+            each("cross_fit"),
+        )
 
     def in_order(self, places: NDArray[np.intp]) -> Evaluation:
         """Return the same answers with the operators in another order."""
@@ -124,6 +153,7 @@ class Evaluation:
             self.n_samples[places],
             listed(self.status),
             listed(self.reason),
+            each(self.cross_fit),
         )
 
 
@@ -132,12 +162,14 @@ class _Answer:
     point: dict[str, float]
     drawn: dict[str, Floats]
     statistics: dict[str, Floats]
+    cross_fit: dict[str, Floats]
     scatter: Scatter | None = None
     n_samples: int = 0
     status: str = "ok"
     reason: str = ""
 
 
+@checked
 def evaluate(
     source: FCSource,
     operators: Sequence[str],
@@ -251,6 +283,10 @@ def _answer(
         redrawn = view.drawn(inquiry.draws)
         for criterion in inquiry.criteria:
             answer.drawn[criterion.name] = criterion.compute(redrawn)
+    for criterion in inquiry.criteria:
+        if criterion.predictions is not None and inquiry.training_halves is not None:
+            trained = view.cross_fit(criterion.predictions, inquiry.training_halves)
+            answer.cross_fit[criterion.name] = trained
     if any(np.isnan(value) for value in answer.point.values()):
         answer.status = "undefined"
         answer.reason = "no within pair or no between pair is left, or the denominator is zero"
@@ -271,10 +307,9 @@ def _test(view: KernelView, inquiry: Inquiry, answer: _Answer) -> None:
             found = common
         answer.statistics[criterion.name] = found
     if question.target.kind == "classes":
-        noise = question.model.noise(view.of_cases)
+        noise = question.model.permuted_noise(view.of_cases, permutations)
         classes = np.asarray(question.values, dtype=np.int64)
-        rest = question.model.beyond_covariates(view.of_cases)
-        answer.scatter = scatter_of(rest, noise, classes, permutations)
+        answer.scatter = scatter_of(noise, classes, permutations)
 
 
 def _common_statistics(view: KernelView, permutations: Integers) -> Floats:
@@ -289,11 +324,13 @@ def _blank(inquiry: Inquiry, status: str, reason: str) -> _Answer:
     """Return the answer of an operator that has no score."""
     n_draws = 0 if inquiry.draws is None else len(inquiry.draws)
     n_tests = 0 if inquiry.permutations is None else 1 + len(inquiry.permutations)
+    n_halves = 0 if inquiry.training_halves is None else len(inquiry.training_halves)
     names = [criterion.name for criterion in inquiry.criteria]
     return _Answer(
         dict.fromkeys(names, float("nan")),
         {name: np.full(n_draws, np.nan) for name in names},
         {name: np.full(n_tests, np.nan) for name in names},
+        {name: np.full((2, n_halves), np.nan) for name in names},
         status=status,
         reason=reason,
     )
@@ -310,4 +347,5 @@ def _gather(operators: list[str], answers: Sequence[_Answer]) -> Evaluation:
         np.array([answer.n_samples for answer in answers], dtype=np.int64),
         [answer.status for answer in answers],
         [answer.reason for answer in answers],
+        {name: np.stack([answer.cross_fit[name] for answer in answers]) for name in names},
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sclcs.benchmark.between import kept_by_permutations
 from sclcs.benchmark.consistency import agreement
 from sclcs.benchmark.criteria import Criterion
 from sclcs.benchmark.dispersion import Scatter
@@ -18,7 +19,7 @@ from sclcs.benchmark.question import Question
 from sclcs.benchmark.ranks import descending_ranks, entries, equivalence_groups, share_scores
 from sclcs.benchmark.redraws import joint_draws
 
-__all__ = ["ALPHA", "BEST_CONFIDENCE", "find"]
+__all__ = ["ALPHA", "BEST_CONFIDENCE", "find", "halves_agreement"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -61,7 +62,8 @@ def find(
     findings : dict
         ``effect``: smallest family-wise p and how many operators are below 0.05; ``best_set``:
         how many entries it has; ``worth``: of the chosen operator on new subjects;
-        ``halves``: how well halves of the subjects agree; ``scatter``; ``classes``.
+        ``halves``: how well halves of the subjects agree; ``scatter``: of the operator that shows
+        most clearly that classes scatter unlike each other, and how many do; ``classes``.
     """
     evaluation = evaluation.in_order(np.argsort(evaluation.operators))
     groups = equivalence_groups(evaluation.operators)
@@ -78,7 +80,15 @@ def find(
     columns |= _tests(statistics, scatters, question)
     table = _table(evaluation, point, groups, {k: v[entry_of] for k, v in columns.items()})
     table["equivalents"] = _equivalents(evaluation.operators, entry_of)
-    return table, _findings(columns, None if criterion.learns else halves, point[firsts], question)
+    on_others = None
+    if criterion.predictions is not None:  # halves of one cross-validation train each other
+        trained = evaluation.cross_fit[criterion.name]
+        halves, on_others = (share_scores(part, groups)[firsts] for part in trained.swapaxes(0, 1))
+    names = [evaluation.operators[place] for place in firsts]
+    findings = _findings(columns, (halves, on_others), point[firsts], question, names)
+    if "effect" in findings:
+        findings["effect"] |= kept_by_permutations(question, criterion, statistics, point[firsts])
+    return table, findings
 
 
 def _columns(
@@ -155,7 +165,11 @@ def _equivalents(operators: list[str], entry_of: Integers) -> list[str]:
 
 
 def _findings(
-    columns: dict[str, NDArray[Any]], halves: Floats | None, point: Floats, question: Question
+    columns: dict[str, NDArray[Any]],
+    halves: tuple[Floats, Floats | None],
+    point: Floats,
+    question: Question,
+    names: list[str],
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"entries": int(np.isfinite(point).sum())}
     if question.target.kind == "classes":
@@ -172,20 +186,48 @@ def _findings(
     if columns["best_set"].any():
         size = int(columns["best_set"].sum())
         found["best_set"] = {"entries": size, "confidence": BEST_CONFIDENCE}
-    worth = None if halves is None else new_subjects_worth(halves)
-    if worth is not None and halves is not None:
+    worth = new_subjects_worth(*halves)
+    if worth is not None:
         found["worth"] = asdict(worth)
-        found["halves"] = _halves_agreement(halves)
-    if np.isfinite(columns["scatter_p"]).any() and np.isfinite(point).any():
-        best = int(np.nanargmax(point))
-        found["scatter"] = {
-            name: columns[name][best] for name in ("scatter", "scatter_p", "scatter_class")
-        }
+        found["halves"] = halves_agreement(halves[0])
+    if np.isfinite(columns["scatter_p"]).any():
+        found["scatter"] = _most_scattered(columns, point, names)
     return found
 
 
-def _halves_agreement(halves: Floats) -> dict[str, float | None]:
-    """Return how well the rankings of two halves agree, averaged over splits."""
+def _most_scattered(
+    columns: dict[str, NDArray[Any]], point: Floats, names: list[str]
+) -> dict[str, Any]:
+    """Return where classes scatter most unlike each other.
+
+    Noise and motion belong to the data, so the operator that shows them most clearly speaks for
+    all; its p is family-wise already. Of several that are as clear, the one with the best score.
+    """
+    p = columns["scatter_p"]
+    clearest = np.lexsort((-np.nan_to_num(point, nan=-np.inf), np.nan_to_num(p, nan=np.inf)))[0]
+    found = {name: columns[name][clearest] for name in ("scatter", "scatter_p", "scatter_class")}
+    unlike = p < ALPHA
+    same = columns["scatter_class"] == found["scatter_class"]
+    return found | {
+        "spi": names[clearest],
+        "operators": int(unlike.sum()),
+        "operators_of_class": int((unlike & same).sum()),
+    }
+
+
+def halves_agreement(halves: Floats) -> dict[str, float | None]:
+    """Return how well the rankings of two halves agree, averaged over splits.
+
+    Parameters
+    ----------
+    halves : array, shape (operator, 2 * split)
+        Scores on each half, the two halves of a split side by side.
+
+    Returns
+    -------
+    dict
+        ``kendall``, ``ndcg@10`` and ``overlap@10``.
+    """
     known = np.isfinite(halves).any(axis=1)
     pairs = halves[known].reshape(int(known.sum()), -1, 2)[:, :ENOUGH_SPLITS]
     whole = [pair for pair in pairs.transpose(1, 2, 0) if np.isfinite(pair).all()]

@@ -138,28 +138,33 @@ class Worth:
     high: float
 
 
-def new_subjects_worth(halves: Floats) -> Worth | None:
+def new_subjects_worth(halves: Floats, on_others: Floats | None = None) -> Worth | None:
     """Choose the best operator on one half of the subjects, score it on the other; repeat.
 
     Parameters
     ----------
     halves : array, shape (operator, 2 * split)
         Scores on halves; columns 2i and 2i + 1 are the two halves of split i.
+    on_others : array, shape (operator, 2 * split), optional
+        What an operator that is chosen on a half scores on the other one, where that is not
+        simply its score there: if it learns, the half that chooses it also trains it.
 
     Returns
     -------
     Worth or None
         None if no split has scores.
     """
-    finite = np.isfinite(halves)
+    if on_others is None:
+        on_others = halves[:, np.arange(halves.shape[1]) ^ 1]
+    finite = np.isfinite(halves) & np.isfinite(on_others)
     known = finite.any(axis=1)
     whole = finite[known].all(axis=0).reshape(-1, 2).all(axis=1).repeat(2)
-    scores = halves[known][:, whole]
+    scores, others = halves[known][:, whole], on_others[known][:, whole]
     if not scores.size:
         return None
     chosen = scores.argmax(axis=0)
     places = np.arange(scores.shape[1])
-    own, other = scores[chosen, places], scores[chosen, places ^ 1]
+    own, other = scores[chosen, places], others[chosen, places]
     by_split = other.reshape(-1, 2).mean(axis=1)
     low, high = np.percentile(by_split, [5, 95])
     return Worth(float(other.mean()), float(own.mean()), float(low), float(high))

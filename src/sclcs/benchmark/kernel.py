@@ -22,7 +22,16 @@ from sclcs.benchmark.features import (
     unit_vectors,
     vectorize,
 )
-from sclcs.benchmark.memory import room, rows_at_once
+from sclcs.benchmark.memory import (
+    TILE_BYTES,
+    WHOLE_BYTES,
+    release,
+    room,
+    row_blocks,
+    rows_at_once,
+)
+from sclcs.core.arguments import checked
+from sclcs.core.errors import InputError
 
 __all__ = ["AnyMatrices", "Kernel", "make_kernel"]
 
@@ -81,7 +90,7 @@ class Kernel:
         """Return the kernel of some samples, with their similarities if they are known."""
         if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
             return self
-        taken = Kernel(self.units[rows], self.usable[rows], self.screen)
+        taken = Kernel(_some_rows(self.units, rows), self.usable[rows], self.screen)
         known = self.__dict__.get("similarity")
         if known is not None:
             taken.__dict__["similarity"] = known[np.ix_(rows, rows)]
@@ -94,9 +103,16 @@ class Kernel:
         Made in blocks that are always the same, so that memory has no part in the result.
         """
         products = room((len(self), len(self)))
-        for start in range(0, len(self), BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
-            np.matmul(self.units[block], self.units.T, out=products[block])
+        if len(self) <= BLOCK_ROWS:
+            return np.matmul(self.units, self.units.T, out=products)
+        for block in row_blocks(len(self), BLOCK_ROWS):
+            mine = np.array(self.units[block])  # a copy: all blocks take the same way through BLAS
+            for other in row_blocks(block.stop, BLOCK_ROWS):
+                tile = np.matmul(mine, self.units[other].T)
+                if other == block:  # BLAS of some processors rounds (i, j) and (j, i) apart
+                    tile = np.tril(tile) + np.tril(tile, -1).T
+                products[block, other], products[other, block] = tile, tile.T
+                release(self.units)
         return products
 
     def reordered(self, rows: NDArray[np.int64]) -> Kernel:
@@ -136,8 +152,22 @@ class Kernel:
             averaging = cases.averaging
             similarity = self.similarity[np.ix_(rows, rows)].astype(np.float64)
             return np.asarray(averaging @ similarity @ averaging.T)
-        means = self.case_vectors(cases, rows)
-        return np.asarray(means @ means.T)
+        if len(cases) * self.units.shape[1] * 8 <= WHOLE_BYTES:
+            means = self.case_vectors(cases, rows)
+            return np.asarray(means @ means.T)
+        return self._of_many_cases(cases, rows)
+
+    def _of_many_cases(self, cases: Cases, rows: NDArray[np.int64]) -> Floats:
+        """Return the kernel of cases whose mean vectors do not fit, one tile at a time."""
+        means = _Means(self, cases, rows)
+        products = np.empty((len(cases), len(cases)))
+        step = int(np.clip(TILE_BYTES // (8 * self.units.shape[1]), 1, BLOCK_ROWS))
+        for block in row_blocks(len(cases), step):
+            mine = means.of(block)
+            for other in row_blocks(block.stop, step):
+                tile = mine @ (means.of(other) if other != block else mine).T
+                products[block, other], products[other, block] = tile, tile.T
+        return products
 
     def case_vectors(self, cases: Cases, rows: NDArray[np.int64] | None = None) -> Floats:
         """Return the mean vectors of the samples of every case, made some cases at a time.
@@ -153,22 +183,52 @@ class Kernel:
         array, shape (case, edge)
         """
         rows = np.arange(len(self)) if rows is None else rows
-        weights = cases.weights * self.usable[rows]
-        totals = np.bincount(cases.case_of_row, weights, minlength=len(cases))
-        totals = np.maximum(totals, np.finfo(np.float64).tiny)
-        starts = np.searchsorted(cases.case_of_row, np.arange(len(cases) + 1))
+        means = _Means(self, cases, rows)
         n_edges = self.units.shape[1]
         step = rows_at_once(8 * n_edges * max(1, len(rows) // max(len(cases), 1)))
-        means = room((len(cases), n_edges), np.float64)
-        for first in range(0, len(cases), step):
-            last = min(first + step, len(cases))
-            part = slice(starts[first], starts[last])
-            vectors = self.units[rows[part]] * weights[part, None]
-            sums = np.add.reduceat(vectors, starts[first:last] - starts[first], axis=0)
-            means[first:last] = sums / totals[first:last, None]
-        return means
+        found = room((len(cases), n_edges), np.float64)
+        for block in row_blocks(len(cases), step):
+            found[block] = means.of(block)
+            release(found)
+        return found
 
 
+class _Means:
+    """The mean vectors of cases, made when they are asked for."""
+
+    def __init__(self, kernel: Kernel, cases: Cases, rows: NDArray[np.int64]) -> None:
+        self._units, self._rows = kernel.units, rows
+        self._weights = cases.weights * kernel.usable[rows]
+        totals = np.bincount(cases.case_of_row, self._weights, minlength=len(cases))
+        self._totals = np.maximum(totals, np.finfo(np.float64).tiny)
+        self._starts = np.searchsorted(cases.case_of_row, np.arange(len(cases) + 1))
+        self._single = len(rows) == len(cases) and bool(np.all(self._weights == 1.0))
+
+    def of(self, cases: slice) -> Floats:
+        """Return the mean vectors of some cases, shape (case, edge)."""
+        starts = self._starts[cases.start : cases.stop]
+        part = slice(starts[0], self._starts[cases.stop])
+        if self._single:  # the same numbers without four passes over them
+            found = self._units[self._rows[part]].astype(np.float64)
+            release(self._units)
+            return found
+        vectors = self._units[self._rows[part]] * self._weights[part, None]
+        release(self._units)
+        sums = np.add.reduceat(vectors, starts - starts[0], axis=0)
+        return np.asarray(sums / self._totals[cases, None])
+
+
+def _some_rows(units: Singles, rows: NDArray[np.int64]) -> Singles:
+    """Copy some vectors, in memory only if they fit there."""
+    taken = room((len(rows), units.shape[1]), units.dtype)
+    for block in row_blocks(len(rows), rows_at_once(units.shape[1] * units.itemsize)):
+        taken[block] = units[rows[block]]
+        release(units)
+        release(taken)
+    return taken
+
+
+@checked
 def make_kernel(
     matrices: AnyMatrices,
     how: Vectorize = "offdiag",
@@ -192,6 +252,10 @@ def make_kernel(
     -------
     Kernel
     """
+    shape: tuple[int, ...] = getattr(matrices, "shape", ())
+    if len(shape) != 3 or shape[1] != shape[2]:
+        got = f"shape {shape}" if shape else repr(matrices)
+        raise InputError(f"Expected matrices (sample, region, region), got {got}.")
     wanted = np.arange(len(matrices)) if rows is None else np.asarray(rows)
     found = _stream(matrices, how, similarity, wanted, both=False)
     if found is None:  # the first matrices were symmetric, a later one is not
@@ -230,6 +294,7 @@ def _stream(
         if not usable.all():
             chosen = np.where(usable[:, None], chosen, np.float32(0))
         units[place : place + len(kept)] = unit_vectors(chosen, similarity)
+        release(units)
         place += len(kept)
     whole = Screen(finite, constant)
     if units is None:

@@ -28,6 +28,7 @@ from sclcs.benchmark.share import ShareModel, independent_columns, make_share_mo
 from sclcs.benchmark.targets import Target, TreatAs, find_target
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.table import label_column
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, name_first
 
 __all__ = ["Question", "make_question"]
@@ -100,6 +101,11 @@ class Question:
         return without_missing(cases, columns) if self.drop_missing else cases
 
     @cached_property
+    def pair_places(self) -> Integers:
+        """Where the samples of the pairs stand among the samples of the question."""
+        return self.places_of(self.pairs.rows)
+
+    @cached_property
     def pairs(self) -> PairDesign:
         """The pairs of samples, for labels and fingerprinting."""
         if self.target.kind == "number":
@@ -122,7 +128,7 @@ class Question:
         categories = [name for name in self.covariates if self.kinds.get(name) != "number"]
         return tuple(dict.fromkeys([*([self.within] if self.within else []), *categories]))
 
-    @property
+    @cached_property
     def n_subjects(self) -> int:
         """Number of different subjects."""
         if self.target.kind == "subject":
@@ -132,7 +138,12 @@ class Question:
     @property
     def n_samples(self) -> int:
         """Number of samples that have a target."""
-        return len(self.pairs if self.target.kind == "subject" else self.cases.rows)
+        return len(self.used_rows)
+
+    @property
+    def used_rows(self) -> Integers:
+        """Rows of the source that are compared; samples without a target are not."""
+        return self.pairs.rows if self.target.kind == "subject" else self.cases.rows
 
     @cached_property
     def values(self) -> Floats | Integers:
@@ -141,6 +152,13 @@ class Question:
         if self.target.kind == "number":
             return column.to_numpy(dtype=np.float64)
         return np.asarray(pd.factorize(column, sort=True)[0], dtype=np.int64)
+
+    @property
+    def class_codes(self) -> Integers | None:
+        """The class of each case as a number from 0; None if the target is a number."""
+        if self.target.kind == "number":
+            return None
+        return np.asarray(self.values, dtype=np.int64)
 
     @cached_property
     def classes(self) -> list[str]:
@@ -180,8 +198,7 @@ class Question:
     @cached_property
     def predictor(self) -> Predictor:
         """Target, covariates and folds, ready for prediction."""
-        model, cases = self.model, self.cases
-        classes = None if self.target.kind == "number" else np.asarray(self.values, np.int64)
+        model, cases, classes = self.model, self.cases, self.class_codes
         columns = self.values[:, None]
         if classes is not None:
             columns = columns == np.arange(len(self.classes))
@@ -235,7 +252,7 @@ class Question:
         )
 
     @cached_property
-    def _sites(self) -> Integers:
+    def groups(self) -> Integers:
         """The exchangeable group of each case, or of each sample for fingerprinting."""
         if self.target.kind != "subject":
             if self.exchangeable is None:
@@ -256,11 +273,31 @@ class Question:
         classes = np.zeros(len(first), dtype=np.int64)
         if self.target.kind == "classes" and not self.cases.repeated:
             classes = np.asarray(self.values, dtype=np.int64)[first]
-        return pool_small_strata(classes, self._sites[first])
+        return pool_small_strata(classes, self.groups[first])
 
     def halves(self, n_splits: int, seed: int = 0) -> Floats:
         """Return random halves of the subjects, shape (2 * n_splits, subject)."""
         return half_draws(self.strata, n_splits, seed)
+
+    def training_halves(self, n_splits: int, seed: int = 0) -> Floats:
+        """Return random halves of the cases, one to train on and one to predict.
+
+        Parameters
+        ----------
+        n_splits : int
+        seed : int
+
+        Returns
+        -------
+        array, shape (2 * n_splits, case)
+            Ones and zeros. Halves of the groups (sites) where groups are left out: who asks
+            whether predictions carry over to a new site has new sites in mind.
+        """
+        if self.folds.leave_out is None:
+            return self.halves(n_splits, seed)[:, self.cases.subjects]
+        groups = column_codes(self.cases, self.folds.leave_out)
+        every = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+        return half_draws(every, n_splits, seed)[:, groups]
 
     @cached_property
     def permutable(self) -> bool:
@@ -271,12 +308,12 @@ class Question:
 
     @property
     def _exchange_blocks(self) -> Integers:
-        return self.cases.subjects if self.cases.repeated else self._sites
+        return self.cases.subjects if self.cases.repeated else self.groups
 
     def permutations(self, count: int, seed: int = 0) -> Integers:
         """Return permutations of the target, shape (count, case); of windows for subjects."""
         if self.target.kind == "subject":
-            cells = window_cells(self.pairs, self.samples, self._sites)
+            cells = window_cells(self.pairs, self.samples, self.groups)
             return permutation_table(cells, count, seed)
         return permutation_table(self._exchange_blocks, count, seed)
 
@@ -307,6 +344,7 @@ class Question:
         return 0 if self.target.kind == "subject" else self.cases.n_unlabelled
 
 
+@checked
 def make_question(
     samples: pd.DataFrame,
     target: str | Target,
@@ -404,7 +442,8 @@ def _check_question(question: Question) -> None:
             )
     if target.kind == "subject" or question.degenerate:
         return
-    _ = question.model  # names missing covariates
+    if question.covariates or question.within or question.cases.repeated:
+        _ = question.model  # names missing covariates, and those that explain the target
     if harmonise is not None and question.cases.repeated:
         raise InputError(
             f"{target.name} changes within subjects, who are compared with themselves: sites "

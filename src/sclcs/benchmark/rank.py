@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sclcs.benchmark.covariates import Covariates
+from sclcs.benchmark.covariates import Covariates, covariate_kinds
 from sclcs.benchmark.criteria import Criterion, find_criterion
-from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
+from sclcs.benchmark.evaluate import Evaluation, Inquiry, Measure, evaluate
 from sclcs.benchmark.features import Similarity, Vectorize
 from sclcs.benchmark.findings import find
+from sclcs.benchmark.memory import within as memory_within
 from sclcs.benchmark.pairs.pair_design import PairRules
 from sclcs.benchmark.prediction import FoldRules
 from sclcs.benchmark.question import Question, make_question
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.sources import FCSource, as_source
-from sclcs.benchmark.targets import Target, TreatAs
+from sclcs.benchmark.targets import Target, TreatAs, find_target
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.arguments import checked
@@ -26,9 +27,12 @@ from sclcs.core.errors import InputError
 from sclcs.core.provenance import plain, versions
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
-__all__ = ["rank"]
+__all__ = ["Effort", "make_inquiry", "make_ranking", "rank"]
+
+TRAINED_SPLITS = 5  # of the subjects, to train on one half and predict the other
 
 
 @checked
@@ -60,6 +64,7 @@ def rank(
     similarity: Similarity = "spearman",
     max_nonfinite: float = 0.0,
     max_constant: float = 0.01,
+    memory: str | float | None = None,
     n_jobs: int = 1,
 ) -> Ranking:
     """Rank operators by how well they see a target.
@@ -131,8 +136,12 @@ def rank(
         How two matrices are compared.
     max_nonfinite, max_constant : float
         Share of samples that may be not finite, or constant, before an operator is left out.
+    memory : str or number, optional
+        How much the process may take, for example ``"4G"``: vectors that do not fit are kept in a
+        temporary file. It does not change the result. Too little for the tables of all pairs
+        of samples is an error before any work.
     n_jobs : int
-        Threads. It does not change the result.
+        Threads, each with memory of its own. It does not change the result.
 
     Returns
     -------
@@ -146,12 +155,12 @@ def rank(
     >>> len(ranking)
     2
     """
-    _check_numbers(bootstrap, permutations, confidence)
+    effort = Effort(bootstrap, permutations, confidence, seed).on(coreset)
     measure = Measure(vectorize, similarity, max_nonfinite, max_constant)
     fingerprint = source.fingerprint if isinstance(source, Cohort | FCSource) else None
     if isinstance(source, Cohort) and coreset is not None:
-        rows = np.sort(coreset.rows(source.sample_ids))  # in the order of a store of them
-        source = source.take([source.sample_ids[row] for row in rows])
+        task, covariates = _told_by_all(source.samples, task, covariates, treat_as)
+        source = _taken(source, coreset)
     matrices, operators = as_source(source, cohort, spis=spis, n_jobs=n_jobs, seed=seed)
     question = make_question(
         matrices.samples,
@@ -169,38 +178,119 @@ def rank(
     )
     criterion = find_criterion(score, question.target)
     criterion.check(question)
-    follows = coreset is not None and coreset.follows_target
-    if follows:  # redraws and permutations of samples that were chosen by the target are no test
-        bootstrap = permutations = 0
-    (evaluation,) = evaluate(
-        matrices,
-        operators,
-        [make_inquiry(question, criterion, bootstrap, permutations, seed)],
-        measure,
-        n_jobs=n_jobs,
+    with memory_within(memory, len(question.rows), n_jobs):
+        inquiry = make_inquiry(question, criterion, effort)
+        (evaluation,) = evaluate(matrices, operators, [inquiry], measure, n_jobs=n_jobs)
+    return make_ranking(
+        evaluation,
+        inquiry,
+        effort,
+        fingerprint or matrices.fingerprint,
+        measure=measure,
+        coreset=coreset,
     )
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often a score is repeated, and how sure an interval shall be.
+
+    Parameters
+    ----------
+    bootstrap, permutations : int
+    confidence : float
+    seed : int
+    """
+
+    bootstrap: int
+    permutations: int
+    confidence: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, value, what in (
+            ("bootstrap", self.bootstrap, "draws"),
+            ("permutations", self.permutations, "permutations"),
+        ):
+            if value < 0:
+                raise InputError(f"{name} must be 0 or a number of {what}, not {value}.")
+        if not 0 < self.confidence < 1:
+            raise InputError(
+                f"confidence must lie between 0 and 1, for example 0.95, not {self.confidence}."
+            )
+
+    def on(self, coreset: CoreSet | None) -> Effort:
+        """Redraws and permutations of samples that were chosen by the target are no test."""
+        if coreset is None or not coreset.follows_target:
+            return self
+        return replace(self, bootstrap=0, permutations=0)
+
+
+def _taken(cohort: Cohort, coreset: CoreSet) -> Cohort:
+    """Return the samples of a core-set, in the order of a store of them."""
+    rows = np.sort(coreset.rows(cohort.sample_ids))
+    return cohort.take([cohort.sample_ids[row] for row in rows])
+
+
+def _facts(
+    inquiry: Inquiry, measure: Measure, effort: Effort, fingerprint: str | None
+) -> dict[str, Any]:
+    """Return what the scores depend on, as it is written beside them."""
+    (criterion,) = inquiry.criteria
+    drawn = {"draws": effort.bootstrap, "confidence": effort.confidence, "of": "subjects"}
+    return {
+        "question": inquiry.question.facts(),
+        "score": criterion.name,
+        "score_version": criterion.version,
+        "measure": asdict(measure),
+        "bootstrap": drawn,
+        "permutations": effort.permutations,
+        "seed": effort.seed,
+        "cohort_fingerprint": fingerprint,
+        "versions": versions(),
+    }
+
+
+def make_ranking(
+    evaluation: Evaluation,
+    inquiry: Inquiry,
+    effort: Effort,
+    fingerprint: str | None,
+    *,
+    measure: Measure | None = None,
+    coreset: CoreSet | None = None,
+) -> Ranking:
+    """Put scores, tests and facts together.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The answers to the inquiry.
+    inquiry : Inquiry
+        From :func:`make_inquiry`, with the same effort.
+    effort : Effort
+    fingerprint : str, optional
+        Of the cohort.
+    measure : Measure, optional
+        How matrices were compared.
+    coreset : CoreSet, optional
+        Where scores are of its samples only.
+
+    Returns
+    -------
+    Ranking
+    """
+    facts = _facts(inquiry, measure or Measure(), effort, fingerprint)
+    (criterion,), question = inquiry.criteria, inquiry.question
     table, findings = find(
         evaluation,
         question,
         criterion,
-        n_draws=bootstrap,
-        confidence=confidence,
-        ranks_only=similarity == "spearman",
-        seed=seed,
+        n_draws=effort.bootstrap,
+        confidence=effort.confidence,
+        ranks_only=facts["measure"]["similarity"] == "spearman",
+        seed=effort.seed,
     )
-    if coreset is not None:
-        table["source"] = "core-set"
-    facts = {
-        "question": question.facts(),
-        "score": criterion.name,
-        "score_version": criterion.version,
-        "measure": asdict(measure),
-        "bootstrap": {"draws": bootstrap, "confidence": confidence, "of": "subjects"},
-        "permutations": permutations,
-        "seed": seed,
-        "cohort_fingerprint": fingerprint or matrices.fingerprint,
-        "versions": versions(),
-    }
     return Ranking(
         table if coreset is None else table.assign(source="core-set"),
         question.target.name,
@@ -211,31 +301,43 @@ def rank(
     )
 
 
-def make_inquiry(
-    question: Question, criterion: Criterion, bootstrap: int, permutations: int, seed: int
-) -> Inquiry:
-    """Return the inquiry of a ranking, with halves of the subjects and permutations."""
+def _told_by_all(
+    samples: pd.DataFrame,
+    task: str | Target,
+    covariates: str | Sequence[str] | Covariates,
+    treat_as: TreatAs,
+) -> tuple[Target, Covariates]:
+    """Settle what columns hold before the core-set is taken: a few samples may not tell."""
+    given = covariates if isinstance(covariates, Covariates) else Covariates(covariates)
+    kinds = covariate_kinds(samples, given.names, given.treat_as or treat_as)
+    return find_target(samples, task, treat_as), replace(given, treat_as=kinds)
+
+
+def make_inquiry(question: Question, criterion: Criterion, effort: Effort) -> Inquiry:
+    """Return the inquiry of a ranking, with halves of the subjects and permutations.
+
+    Parameters
+    ----------
+    question : Question
+    criterion : Criterion
+    effort : Effort
+
+    Returns
+    -------
+    Inquiry
+    """
+    bootstrap, permutations, seed = effort.bootstrap, effort.permutations, effort.seed
     if question.degenerate:
         return Inquiry(question, (criterion,))
+    splits = -(-bootstrap // 2)
+    trains = splits and criterion.predictions is not None
     return Inquiry(
         question,
         (criterion,),
-        question.halves(-(-bootstrap // 2), seed) if bootstrap else None,
+        question.halves(splits, seed) if splits else None,
         question.permutations(permutations, seed) if permutations else None,
+        question.training_halves(min(splits, TRAINED_SPLITS), seed) if trains else None,
     )
-
-
-def _check_numbers(bootstrap: int, permutations: int, confidence: float) -> None:
-    for name, value, what in (
-        ("bootstrap", bootstrap, "draws"),
-        ("permutations", permutations, "permutations"),
-    ):
-        if value < 0:
-            raise InputError(f"{name} must be 0 or a number of {what}, not {value}.")
-    if not 0 < confidence < 1:
-        raise InputError(
-            f"confidence must lie between 0 and 1, for example 0.95, not {confidence}."
-        )
 
 
 def _coreset_facts(coreset: CoreSet | None, question: Question) -> dict[str, Any] | None:

@@ -143,6 +143,12 @@ class Ranking:
         """The scores by operator; NaN for those without."""
         return self.table.set_index("spi")["score"]
 
+    def expect_scores(self) -> None:
+        """Raise if no operator has a score; the reason says which set is degenerate."""
+        if not self.table["score"].notna().any():
+            reasons = self.table["reason"].tolist()
+            raise InputError(f"No operator can be ranked. {''.join(reasons[:1])}".strip())
+
     @property
     def ranks_only(self) -> bool:
         """Whether scores and intervals are no effects, because a search enlarged them.
@@ -159,17 +165,19 @@ class Ranking:
 
         The column ``also`` lists the other operators of the row.
         """
-        from sclcs.spi.names import best_known
+        from sclcs.spi.names import KNOWN_BEST
 
-        table = self.table
-        known = zip(table["spi"], table["equivalents"], strict=True)
-        keys = [" ".join(sorted((spi, *others.split()))) for spi, others in known]
-        chosen, others = [], []
-        for key, members in table.groupby(pd.Series(keys, dtype=object), sort=False):
-            first = best_known(members["spi"]) or members["spi"].iloc[0]
-            chosen.append(int(members.index[members["spi"] == first][0]))
-            others.append([name for name in str(key).split() if name != first])
+        table, unknown = self.table, len(KNOWN_BEST)
+        groups: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        for row, (spi, alike) in enumerate(zip(table["spi"], table["equivalents"], strict=True)):
+            known = KNOWN_BEST.get(spi, unknown)
+            groups.setdefault(tuple(sorted((spi, *alike.split()))), []).append((known, row))
+        chosen = [min(rows)[1] for rows in groups.values()]
         found = table.loc[chosen].reset_index(drop=True)
+        others = [
+            [name for name in names if name != first]
+            for names, first in zip(groups, found["spi"], strict=True)
+        ]
         found["also"] = pd.Series(others, dtype=object)
         return found
 

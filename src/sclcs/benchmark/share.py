@@ -8,21 +8,27 @@ covariates it is the unbiased kernel two-sample statistic (Gretton et al. 2012).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.benchmark.memory import memory_budget, row_blocks
+from sclcs.benchmark.share_forms import DrawForms, Last
 from sclcs.core.errors import InputError
 
 __all__ = ["ShareModel", "independent_columns", "make_share_model"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+T = TypeVar("T")
 SMALL = 1e-9  # relative size of what rounding leaves of zero
 LEVERAGE_ONE = 1e-6  # a case that the design fits exactly says nothing about noise
 BLOCK_NUMBERS = 4_000_000  # numbers in one block of draws: about 32 MB
+KEPT_SHARE = 2  # one part in so many of the memory may hold what is kept for the next operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,38 +124,57 @@ class ShareModel:
             NaN where a draw leaves nothing to compare.
         """
         centred = self.kernel_within_subjects(kernel)
-        n_cases, n_columns = self.columns.shape
-        step = max(1, BLOCK_NUMBERS // (n_cases * n_columns))
-        parts = [
-            self._drawn_block(centred, multiplicity[start : start + step])
-            for start in range(0, len(multiplicity), step)
-        ]
-        return np.concatenate(parts)
+        return np.concatenate([forms.share(centred) for forms in self._forms(multiplicity)])
 
-    def _drawn_block(self, kernel: Floats, times: Floats) -> Floats:
-        columns, form = self.columns, self.contrast
+    def _forms(self, multiplicity: Floats) -> Iterable[DrawForms]:
+        """Return the draws block by block."""
+        step = max(1, BLOCK_NUMBERS // self.columns.size)
+        keep = len(multiplicity) > 1 and _fits(3 * len(multiplicity) * self.columns.size)
+        starts = range(0, len(multiplicity), step)
+        forms = (self._prepare(multiplicity[start : start + step]) for start in starts)
+        return _remembered(self._last_forms, multiplicity, forms, keep=keep)
+
+    @cached_property
+    def _last_forms(self) -> Last[DrawForms]:
+        return Last()
+
+    @cached_property
+    def _last_effects(self) -> Last[Floats]:
+        return Last()
+
+    @cached_property
+    def _last_targets(self) -> Last[Floats]:
+        return Last()
+
+    def _prepare(self, times: Floats) -> DrawForms:
+        """Write effect and noise of draws as forms of the kernel."""
+        columns = self.columns
         weighted = times[:, :, None] * columns  # draw, case, column
         inverse = _pseudo_inverses(columns.T @ weighted)
-        sides = _times_kernel(kernel, weighted)
-        inner = weighted.transpose(0, 2, 1) @ sides
         spread = columns @ inverse  # rows of X B
-        fitted = np.einsum("dnq,dnq->dn", spread @ inner, spread)
-        residual = np.diagonal(kernel) - 2 * np.einsum("dnq,dnq->dn", spread, sides) + fitted
         left = self._noise_left(times, weighted, spread)
-        reach = times**2 * np.einsum("dnq,qr,dnr->dn", spread, form, spread)
         known = left > LEVERAGE_ONE
-        noise = np.where(known, residual / np.where(known, left, 1.0), 0.0)
-        distance = np.einsum("qr,drs,dsp,dpq->d", form, inverse, inner, inverse)
-        distance = distance - (noise * reach).sum(axis=1)
-        mean_noise, scale = self._mean_noise(times * known, noise), self._scale(times)
+        contrast = inverse @ self.contrast @ inverse
+        reach = times**2 * np.einsum("dnq,qr,dnr->dn", spread, self.contrast, spread)
+        # The noise of a case is its squared residual by what the fit leaves of it.
+        unbiased = np.where(known, 1.0 / np.where(known, left, 1.0), 0.0)
+        counted, whole = self._noise_weights(times * known)
+        own, mean = reach * unbiased, counted * unbiased
         lost = ((reach > SMALL * reach.max(axis=1, keepdims=True)) & ~known & (times > 0)).any(
             axis=1
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = scale * distance / mean_noise
-            share = ratio / (1.0 + ratio)
-        usable = self._estimable(times) & ~lost & (mean_noise > 0)
-        return np.where(usable, share, np.nan)
+        effect = weighted @ (contrast - _squares(spread, own)) + 2 * own[:, :, None] * spread
+        noise = weighted @ _squares(spread, mean) - 2 * mean[:, :, None] * spread
+        return DrawForms(
+            [np.flatnonzero(column) for column in columns.T],
+            np.ascontiguousarray(weighted.transpose(2, 1, 0)),
+            np.ascontiguousarray(effect.transpose(2, 1, 0)),
+            np.ascontiguousarray(noise.transpose(2, 1, 0)),
+            -own,
+            mean,
+            self._scale(times),
+            self._estimable(times) & ~lost & whole,
+        )
 
     def _noise_left(self, times: Floats, weighted: Floats, spread: Floats) -> Floats:
         """Return the expected squared residual of a case whose noise is 1."""
@@ -161,14 +186,18 @@ class ShareModel:
             + np.einsum("dnq,dnq->dn", spread @ squares, spread)
         )
 
-    def _mean_noise(self, times: Floats, noise: Floats) -> Floats:
-        """Average the noise over cases; classes count alike."""
+    def _noise_weights(self, times: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return what the noise of a case counts in the mean, and where there is a mean.
+
+        Classes count alike.
+        """
         if self.classes is None:
-            return np.asarray((times * noise).sum(axis=1) / np.maximum(times.sum(axis=1), SMALL))
-        member = (self.classes[:, None] == np.arange(self.target.shape[1] + 1)).astype(np.float64)
-        totals = times @ member
-        means = (times * noise) @ member / np.where(totals > 0, totals, np.nan)
-        return np.asarray(means.mean(axis=1))
+            totals = times.sum(axis=1, keepdims=True)
+            return times / np.maximum(totals, SMALL), totals[:, 0] > 0
+        member = self.classes[:, None] == np.arange(self.target.shape[1] + 1)
+        totals = times @ member.astype(np.float64)
+        each = np.where(totals > 0, totals, 1.0) * totals.shape[1]
+        return times / each[:, self.classes], (totals > 0).all(axis=1)
 
     def _scale(self, times: Floats) -> Floats:
         """Return the target's variance: that of two equal classes, or of the number."""
@@ -187,35 +216,36 @@ class ShareModel:
         member = self.classes[:, None] == np.arange(self.target.shape[1] + 1)
         return np.asarray(((times > 0) @ member.astype(np.float64) >= 2).all(axis=1))
 
-    def noise(self, kernel: Floats) -> Floats:
-        """Return the squared distance of every case to what the model expects, without bias."""
-        centred, columns = self.kernel_within_subjects(kernel), self.columns
-        basis = _orthonormal(columns)
-        centred = centred - basis @ (basis.T @ centred)
-        residual = np.diagonal(centred) - np.einsum("nq,nq->n", centred @ basis, basis)
-        left = self._kept_variance - (basis**2).sum(axis=1)
-        return np.where(left > LEVERAGE_ONE, residual / np.maximum(left, SMALL), 0.0)
-
     def residual_kernel(self, kernel: Floats) -> Floats:
-        """Take out of the features what covariates (and subjects, if repeated) explain."""
-        nuisance = self._nuisance_basis
-        centred = self.kernel_within_subjects(kernel)
-        centred = centred - nuisance @ (nuisance.T @ centred)
-        return np.asarray(centred - (centred @ nuisance) @ nuisance.T)
+        """Take out of the features what covariates (and subjects, if repeated) explain.
 
-    def beyond_covariates(self, kernel: Floats) -> Floats:
-        """Return the kernel of what the covariates leave of the features."""
-        nuisance = self._nuisance_basis
-        centred = self.kernel_within_subjects(kernel)
-        centred = centred - nuisance @ (nuisance.T @ centred)
-        return np.asarray(centred - (centred @ nuisance) @ nuisance.T)
+        Parameters
+        ----------
+        kernel : array, shape (case, case)
+
+        Returns
+        -------
+        array, shape (case, case)
+        """
+        basis, centred = self._nuisance_basis, self.kernel_within_subjects(kernel)
+        explained = basis.T @ centred
+        rest = np.empty_like(centred)  # one more table of all pairs, and not four
+        for block in row_blocks(len(rest)):
+            rest[block] = centred[block] - basis[block] @ explained
+        explained = rest @ basis
+        for block in row_blocks(len(rest)):
+            rest[block] -= explained[block] @ basis.T
+        return rest
 
     def statistics(self, kernel: Floats, permutations: Integers) -> Floats:
         """Return the test statistic as it is, and under permutations of the target.
 
-        Residuals of the covariates are permuted (Freedman & Lane 1983; Winkler et al. 2014);
-        the noise of every case is taken from the model without the target, so that one product
-        of matrices serves all permutations.
+        What the covariates leave of the target is permuted, and what they explain of *that* is
+        taken out again (Smith; Winkler et al. 2014, table 1; on kernels the twin of Freedman &
+        Lane 1983). Without the second step a permuted target has less left to explain than the
+        real one, and every covariate makes the test find more than it should. The noise of
+        every case is taken from the model without the target, so that one product of matrices
+        serves all permutations.
 
         Parameters
         ----------
@@ -227,18 +257,76 @@ class ShareModel:
         array, shape (1 + permutation,)
             The first is the observed one.
         """
-        basis, nuisance = self.effect_basis, self._nuisance_basis
-        centred = self.residual_kernel(kernel)
-        left = self._kept_variance - (nuisance**2).sum(axis=1)
+        centred, left = self.residual_kernel(kernel), self._left_by_covariates
         noise = np.where(left > LEVERAGE_ONE, np.diagonal(centred) / np.maximum(left, SMALL), 0.0)
-        orders = np.vstack([np.arange(len(kernel))[None, :], permutations])
-        step = max(1, BLOCK_NUMBERS // basis.size)
         parts = []
-        for start in range(0, len(orders), step):
-            moved = basis[orders[start : start + step]]  # permutation, case, dimension
-            sums = np.einsum("pnr,pnr->p", _times_kernel(centred, moved), moved)
-            parts.append(sums - (moved**2).sum(axis=2) @ noise)
+        for moved in self._permuted(self.effect_basis, permutations, self._last_effects):
+            sums = np.einsum("npr,npr->p", _times_kernel(centred, moved), moved)
+            parts.append(sums - noise @ (moved**2).sum(axis=2))
         return np.concatenate(parts)
+
+    def permuted_noise(self, kernel: Floats, permutations: Integers) -> Floats:
+        """Return the squared distance of every case to what the model expects, without bias.
+
+        As it is, and under models whose target is permuted.
+
+        Parameters
+        ----------
+        kernel : array, shape (case, case)
+        permutations : array of int, shape (permutation, case)
+
+        Returns
+        -------
+        array, shape (1 + permutation, case)
+            NaN where a model fits a case exactly, which then says nothing about noise.
+        """
+        centred, parts = self.residual_kernel(kernel), []
+        target = self.within_subjects(self.target)
+        for moved in self._permuted(target, permutations, self._last_targets):
+            sides = _times_kernel(centred, moved)
+            inner = moved.transpose(1, 2, 0) @ sides.transpose(1, 0, 2)
+            residual = np.diagonal(centred)[:, None] - 2 * np.einsum("npr,npr->np", moved, sides)
+            residual += np.einsum("npq,pqr,npr->np", moved, inner, moved, optimize=True)
+            left = self._left_by_covariates[:, None] - (moved**2).sum(axis=2)
+            known = left > LEVERAGE_ONE
+            parts.append(np.where(known, residual / np.where(known, left, 1.0), np.nan).T)
+        return np.concatenate(parts)
+
+    @cached_property
+    def _left_by_covariates(self) -> Floats:
+        """The share of a case's variance that covariates leave."""
+        return np.asarray(self._kept_variance - (self._nuisance_basis**2).sum(axis=1))
+
+    def _permuted(
+        self, columns: Floats, permutations: Integers, last: Last[Floats]
+    ) -> Iterable[Floats]:
+        """Permute columns, take the covariates out of them again, and make them orthonormal.
+
+        The columns as they are come first; blocks of (case, permutation, dimension).
+        """
+        nuisance, step = self._nuisance_basis, max(1, BLOCK_NUMBERS // columns.size)
+
+        def make() -> Iterator[Floats]:
+            orders = np.vstack([np.arange(len(columns))[None, :], permutations])
+            for start in range(0, len(orders), step):
+                moved = columns[orders[start : start + step]]
+                moved = moved - nuisance @ (nuisance.T @ moved)
+                moved = moved @ _pseudo_inverses(moved.transpose(0, 2, 1) @ moved, 0.5)
+                yield np.ascontiguousarray(moved.transpose(1, 0, 2))
+
+        keep = _fits(len(permutations) * columns.size)
+        return _remembered(last, permutations, make(), keep=keep)
+
+
+def _remembered(
+    last: Last[T], array: NDArray[Any], parts: Iterator[T], *, keep: bool
+) -> Iterable[T]:
+    """Return what was made of an equal array, or the parts, which are kept if they are small."""
+    known = last.of(array)
+    if known is None and keep:
+        known = list(parts)
+        last.keep(array, known)
+    return parts if known is None else known
 
 
 def make_share_model(
@@ -284,11 +372,18 @@ def make_share_model(
 
 
 def _times_kernel(kernel: Floats, stack: Floats) -> Floats:
-    """Multiply every matrix of a stack (draw, case, column) by the kernel, in one product."""
-    n_draws, n_cases, n_columns = stack.shape
-    flat = np.ascontiguousarray(stack.transpose(1, 0, 2)).reshape(n_cases, n_draws * n_columns)
-    product = (kernel @ flat).reshape(n_cases, n_draws, n_columns)
-    return product.transpose(1, 0, 2)
+    """Multiply every matrix of a stack (case, draw, column) by the kernel, in one product."""
+    return np.asarray((kernel @ stack.reshape(len(stack), -1)).reshape(stack.shape))
+
+
+def _fits(numbers: int) -> bool:
+    """Say whether so many numbers may stay in memory. It changes how fast, not what comes out."""
+    return 8 * numbers <= memory_budget() // KEPT_SHARE
+
+
+def _squares(spread: Floats, weights: Floats) -> Floats:
+    """Return the sums of squares of columns of every draw, with weights of cases."""
+    return np.asarray((weights[:, :, None] * spread).transpose(0, 2, 1) @ spread)
 
 
 def _orthonormal(columns: Floats) -> Floats:
@@ -311,9 +406,12 @@ def independent_columns(columns: Floats) -> Floats:
     return kept
 
 
-def _pseudo_inverses(matrices: Floats) -> Floats:
-    """Invert symmetric matrices; directions without any weight (a site not drawn) stay 0."""
+def _pseudo_inverses(matrices: Floats, power: float = 1.0) -> Floats:
+    """Invert symmetric matrices (or their roots); directions without any weight stay 0.
+
+    A site that is not drawn has none.
+    """
     values, vectors = np.linalg.eigh(matrices)
     small = values <= SMALL * np.maximum(values.max(axis=1, keepdims=True), SMALL)
-    inverse = np.where(small, 0.0, 1.0 / np.where(small, 1.0, values))
+    inverse = np.where(small, 0.0, np.where(small, 1.0, values) ** -power)
     return np.asarray((vectors * inverse[:, None, :]) @ vectors.transpose(0, 2, 1))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sclcs.benchmark.kernel import AnyMatrices
 from sclcs.benchmark.memory import room
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class ArraySource:
         With the columns spi, sample, status and reason.
     """
 
+    @checked
     def __init__(
         self,
         values: NDArray[np.floating],
@@ -200,6 +202,7 @@ class CohortSource:
         Seed of the operators that draw random numbers.
     """
 
+    @checked
     def __init__(
         self,
         cohort: Cohort,

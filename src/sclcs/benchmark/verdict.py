@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from sclcs.benchmark.criteria import CRITERIA
 from sclcs.benchmark.findings import ALPHA
 
 if TYPE_CHECKING:
@@ -22,12 +23,23 @@ __all__ = [
     "entry_name",
     "find_verdict",
     "sentences",
+    "without_effect",
 ]
 
-LEARNED = ("predict", "predict_r2")  # scores of models that all subjects trained
 CANNOT_ANSWER = 0.2  # Kendall of halves below which the order of operators is not repeatable
 ROUGHLY = 0.4
-Kind = Literal["ranks-only", "no-effect", "untestable", "cannot-answer", "one", "several", "order"]
+ENOUGH_TO_SCATTER = 20  # subjects of a class; with fewer twice the noise is often missed
+TELLS = 0.05  # share of the target's variance between sites from which on the reader is told
+Kind = Literal[
+    "ranks-only",
+    "no-effect",
+    "untestable",
+    "cannot-answer",
+    "alone",
+    "one",
+    "several",
+    "order",
+]
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class Verdict:
     kind : str
         ``one`` operator is the best, or one of ``several``; the cohort ``cannot-answer``; there
         is ``no-effect``, or it is ``untestable``; ``ranks-only`` on a guided core-set; ``order``
-        where subjects were not redrawn.
+        where subjects were not redrawn; one operator ``alone`` has no rival.
     text : str
         The sentence.
     """
@@ -59,13 +71,22 @@ def find_verdict(ranking: Ranking) -> Verdict:
     -------
     Verdict
     """
-    effect, kendall = ranking.findings.get("effect"), _halves(ranking)
+    effect = ranking.findings.get("effect")
     if ranking.ranks_only:
         return Verdict("ranks-only", _ranks_only(ranking))
     if effect is not None and effect["p"] is None:
         return Verdict("untestable", effect_sentence(ranking))
     if effect is not None and effect["p"] >= ALPHA:
         return Verdict("no-effect", effect_sentence(ranking))
+    return _order_verdict(ranking)
+
+
+def _order_verdict(ranking: Ranking) -> Verdict:
+    """Return which operators could be the best, where nothing speaks against an effect."""
+    if ranking.findings.get("entries") == 1:
+        (name,) = (entry_name(row) for _, row in ranking.groups.head(1).iterrows())
+        return Verdict("alone", f"Only {name} was looked at: there is no other to compare it with.")
+    kendall = _halves(ranking)
     if kendall is not None and kendall < CANNOT_ANSWER:
         text = (
             f"This cohort cannot answer the question: halves of it agree at {kendall:.2f} on the "
@@ -101,12 +122,18 @@ def sentences(ranking: Ranking) -> list[str]:
     if verdict.kind == "ranks-only":
         return [verdict.text]
     parts = [verdict.text]
-    if verdict.kind not in {"no-effect", "untestable"}:  # without an effect the order is noise
-        order = "" if verdict.kind == "cannot-answer" else _order(ranking)
-        parts += [effect_sentence(ranking), order, _best(ranking)]
-        parts += [_worth(ranking, found.get("worth"))]
-    parts += [_scatter(found.get("scatter"))]
+    if verdict.kind not in {"no-effect", "untestable"}:  # the order may be noise
+        parts.append(effect_sentence(ranking))
+        if verdict.kind != "alone":
+            order = "" if verdict.kind == "cannot-answer" else _order(ranking)
+            parts += [order, _best(ranking), _worth(ranking, found.get("worth"))]
+    parts += without_effect(ranking)
     return list(dict.fromkeys(part for part in parts if part))
+
+
+def without_effect(ranking: Ranking) -> list[str]:
+    """Return the sentences about a ranking that hold whether or not there is an effect."""
+    return [text for text in (_between(ranking), _scatter(ranking)) if text]
 
 
 def entry_name(row: Mapping[Any, Any] | pd.Series) -> str:
@@ -128,24 +155,100 @@ def effect_sentence(ranking: Ranking) -> str:
         return ""
     what = "persons" if ranking.task == "subject" else ranking.task
     where = f" within {effect['exchangeable']}" if effect["exchangeable"] else ""
+    if _repeated(ranking):  # a person is compared with itself, whatever its site
+        where = " within subjects"
     if effect["p"] is None:
         return (
             f"Whether any operator sees {what} cannot be tested: inside every group of "
             f"{effect['exchangeable']} all subjects have the same {what}, so the two cannot be "
             "told apart."
         )
-    n = ranking.findings["entries"]
     if effect["p"] >= ALPHA:
-        return (
-            f"No operator sees {what}: the strongest of {n} would look as strong by chance in "
-            f"{_percent(effect['p'])} of cohorts without any effect (family-wise p = "
-            f"{effect['p']:.2g}, target permuted{where}). The order of operators is noise."
-        )
+        return _unseen(ranking, effect, what, where)
+    n, beyond = ranking.findings["entries"], _covariates(ranking)
     many = "1 of them sees" if effect["operators"] == 1 else f"{effect['operators']} of them see"
     seen = "Persons can be told apart" if what == "persons" else f"There is an effect of {what}"
+    if n == 1:
+        return f"{seen}{beyond} (p {_p(effect['p'])}, target permuted{where})."
     return (
-        f"{seen} (family-wise p {_p(effect['p'])} over {n} operators, "
+        f"{seen}{beyond} (family-wise p {_p(effect['p'])} over {n} operators, "
         f"target permuted{where}); {many} it beyond chance."
+    )
+
+
+def _unseen(ranking: Ranking, effect: Mapping[str, Any], what: str, where: str) -> str:
+    """Say that no effect is shown, and how strong the strongest operator looks by chance.
+
+    Not that there is none: a test that finds nothing does not say so.
+    """
+    n, p = ranking.findings["entries"], effect["p"]
+    strongest = ranking.table.sort_values("p")["spi"].head(1).tolist()
+    name = f" ({strongest[0]})" if ranking.table["p"].notna().any() else ""
+    strong = f"would look as strong by chance in {_percent(p)} cohorts without any effect"
+    asked = what + " and".join(filter(None, [_covariates(ranking), _beyond(effect)]))
+    if n == 1:
+        return (
+            f"The operator{name} is not shown to see {asked}: it {strong} (p = {p:.2g}, target "
+            f"permuted{where}).{_alone(effect, what)}"
+        )
+    return (
+        f"No operator is shown to see {asked}: the strongest of {n}{name} {strong} (family-wise "
+        f"p = {p:.2g}, target permuted{where}). {_noise(effect, what)}"
+    )
+
+
+def _repeated(ranking: Ranking) -> bool:
+    """Say whether the target changes within subjects."""
+    return bool(ranking.provenance.get("question", {}).get("repeated"))
+
+
+def _covariates(ranking: Ranking) -> str:
+    """Name what was taken out of scores and test."""
+    names = [str(name) for name in ranking.provenance.get("question", {}).get("covariates") or ()]
+    if not names:
+        return ""
+    *others, last = names
+    return f" beyond {', '.join(others)} and {last}" if others else f" beyond {last}"
+
+
+def _tells(effect: Mapping[str, Any]) -> bool:
+    """Say whether groups that the target is permuted in differ in it, and count in the score."""
+    return bool(effect.get("between", 0.0) >= TELLS)
+
+
+def _beyond(effect: Mapping[str, Any]) -> str:
+    return f" beyond what {effect['exchangeable']} tells of it" if _tells(effect) else ""
+
+
+def _noise(effect: Mapping[str, Any], what: str) -> str:
+    if _tells(effect):
+        group = effect["exchangeable"]
+        return f"The order of operators may say how they see {group}, and nothing of {what}."
+    return "The order of operators may be nothing but noise."
+
+
+def _alone(effect: Mapping[str, Any], what: str) -> str:
+    if not _tells(effect):
+        return ""
+    return f" Its score may say how it sees {effect['exchangeable']}, and nothing of {what}."
+
+
+def _between(ranking: Ranking) -> str:
+    """Explain a score that p does not speak of: the target differs between sites."""
+    effect = ranking.findings.get("effect")
+    if effect is None or not _tells(effect):
+        return ""
+    group, what = effect["exchangeable"], ranking.task
+    shuffled = ""
+    if "shuffled" in effect:
+        shuffled = (
+            f" (with {what} shuffled inside every {group}, the first operator still predicts it "
+            f"at {effect['shuffled']:.2f})"
+        )
+    return (
+        f"{what} differs between groups of {group}, which explain {effect['between']:.0%} of it. "
+        f"Scores contain that part{shuffled}; p does not. Give {group} as a covariate to take it "
+        "out of the scores, too."
     )
 
 
@@ -178,7 +281,21 @@ def _best(ranking: Ranking) -> str:
     which = "the first of them by score is" if known is None else "the best known of them is"
     return (
         f"The data cannot tell these {len(rows)} operators apart ({percent} confidence that the "
-        f"best is among them); {which} {entry_name(row)}."
+        f"best is among them); {which} {entry_name(row)}{_shown(ranking, row)}."
+    )
+
+
+def _shown(ranking: Ranking, row: pd.Series) -> str:
+    """Say that an operator of the best set is not itself beyond chance, and which one is."""
+    rows = ranking.best_set
+    shown = rows[rows["p"] < ALPHA]
+    if math.isnan(row["p"]) or row["p"] < ALPHA or shown.empty:
+        return ""
+    what = "persons" if ranking.task == "subject" else ranking.task
+    many = "The one that is" if len(shown) == 1 else f"The first of the {len(shown)} that are"
+    return (
+        f", which by itself is not shown to see {what} (p = {row['p']:.2g}). {many} is "
+        f"{entry_name(shown.iloc[0])}"
     )
 
 
@@ -205,35 +322,66 @@ def _ranks_only(ranking: Ranking) -> str:
 
 
 def _worth(ranking: Ranking, worth: dict[str, Any] | None) -> str:
-    if ranking.score in LEARNED and "best_set" in ranking.findings:
+    criterion = CRITERIA.get(ranking.score)
+    trained = criterion is not None and criterion.predictions is not None
+    if trained and worth is None and "best_set" in ranking.findings:
         return (
-            "What the choice is worth on new subjects is not estimated for predictions: every "
-            "half of the subjects helped to train those of the other. Keep subjects apart to know."
+            "What the choice is worth on new subjects is not known: half of the cohort is too "
+            "little to train on."
         )
     if worth is None or not ranking.table["score"].notna().any():
         return ""
-    own = float(ranking.table["score"].max())
+    best = float(ranking.table["score"].max())
+    own = f"The winner's own score, {best:.3g}, is the largest of many."
+    other = f"{worth['new_subjects']:.3g}"
+    if not trained:
+        return (
+            f"{own} Chosen on half of the subjects and scored on the other half it is {other} "
+            "(mean of many divisions)."
+        )
+    group = ranking.provenance["question"]["folds"]["leave_out"]
+    half = "subjects" if group is None else f"groups of {group}"
     return (
-        f"The winner's own score, {own:.3g}, is the largest of many. Chosen on half of the "
-        f"subjects and scored on the other half it is {worth['new_subjects']:.3g} (mean of many "
-        "divisions)."
+        f"{own} Chosen and trained on half of the {half} only, an operator predicts the other half "
+        f"at {other} (mean of several divisions); a model of everybody has seen twice as much."
     )
 
 
-def _scatter(scatter: dict[str, Any] | None) -> str:
+def _scatter(ranking: Ranking) -> str:
+    scatter = ranking.findings.get("scatter")
     if scatter is None or math.isnan(scatter["scatter_p"]):
         return ""
-    if scatter["scatter_p"] >= ALPHA:
-        return f"Classes scatter alike, as far as can be seen (p = {scatter['scatter_p']:.2g})."
+    if _repeated(ranking):  # two conditions lie opposite each other around a person's mean
+        return ""
+    if "spi" not in scatter:  # a ranking of an older version, which tested the winner only
+        return ""
+    n, p = ranking.findings["entries"], scatter["scatter_p"]
+    if p >= ALPHA:
+        return (
+            "No difference of scatter between the classes was found under any operator "
+            f"(family-wise p = {p:.2g}){_few(ranking.findings.get('classes', {}))}."
+        )
+    row = ranking.table[ranking.table["spi"] == scatter["spi"]].iloc[0]
     more = f"{scatter['scatter'] - 1:.0%}" if scatter["scatter"] < 10 else "far"
+    others = scatter["operators"] - scatter["operators_of_class"]
+    rest = f", those of another class under {others}" if others else ""
     return (
-        f"Matrices of {scatter['scatter_class']} scatter {more} more (p "
-        f"{_p(scatter['scatter_p'])}): noise or motion may explain part of this."
+        f"Matrices of {scatter['scatter_class']} scatter more under "
+        f"{scatter['operators_of_class']} of {n} operators{rest} (family-wise p {_p(p)}; clearest "
+        f"under {row['name']}: {more} more variance): noise or motion may explain part of this."
     )
+
+
+def _few(sizes: Mapping[str, int]) -> str:
+    """Say that a small class hides scatter; nothing if all classes are large enough."""
+    smallest = min(sizes, key=sizes.__getitem__, default="")
+    if not smallest or sizes[smallest] >= ENOUGH_TO_SCATTER:
+        return ""
+    return f"; with {sizes[smallest]} subjects of {smallest} that says little"
 
 
 def _percent(p: float) -> str:
-    return "nearly all" if p > 0.995 else f"{p:.0%}"
+    return "nearly all" if p > 0.995 else f"{p:.0%} of"
 
 
 def _p(p: float) -> str:

@@ -8,4 +8,4 @@ from __future__ import annotations
 
 __all__ = ["RANKING_VERSION"]
 
-RANKING_VERSION = 4
+RANKING_VERSION = 9

@@ -15,6 +15,7 @@ from sclcs.benchmark.pairs.ordering import (
     neighbour_scores,
     superiority,
 )
+from sclcs.benchmark.prediction import Scorer, cross_fit
 from sclcs.benchmark.question import Question
 
 __all__ = ["KernelView"]
@@ -55,7 +56,8 @@ class KernelView:
     @property
     def n_samples(self) -> int:
         """Number of samples that are used."""
-        return int(self.kernel.usable.sum())
+        places = self.question.places_of(self.question.used_rows)
+        return int(self.kernel.usable[places].sum())
 
     @cached_property
     def of_cases(self) -> Floats:
@@ -73,7 +75,7 @@ class KernelView:
     @cached_property
     def of_pairs(self) -> Kernel:
         """The kernel of the samples in the order of the pair design."""
-        return self.kernel.reordered(self.question.places_of(self.question.pairs.rows))
+        return self.kernel.reordered(self.question.pair_places)
 
     @property
     def case_draws(self) -> Floats:
@@ -89,7 +91,37 @@ class KernelView:
             return question.predictor.out_of_fold_each(
                 lambda training: harmoniser.kernel(vectors, training)
             )
-        return question.predictor.out_of_fold(question.model.kernel_within_subjects(self.of_cases))
+        return question.predictor.out_of_fold(self._kernel_to_learn_from)
+
+    @property
+    def _kernel_to_learn_from(self) -> Floats:
+        return self.question.model.kernel_within_subjects(self.of_cases)
+
+    def cross_fit(self, score: Scorer, halves: Floats) -> Floats:
+        """Score predictions inside halves of the cases, and from each half to the other.
+
+        Parameters
+        ----------
+        score : callable
+            From predictions to scores.
+        halves : array, shape (2 * split, case)
+
+        Returns
+        -------
+        array, shape (2, 2 * split)
+            See :func:`~sclcs.benchmark.prediction.cross_fit`.
+        """
+        question, harmonise = self.question, None
+        if question.harmonise is not None:
+            harmonise = (question.harmoniser, self._case_vectors)
+        return cross_fit(
+            question.predictor,
+            self._kernel_to_learn_from,
+            halves,
+            score,
+            question.class_codes,
+            harmonise=harmonise,
+        )
 
     @cached_property
     def moments(self) -> PairMoments:

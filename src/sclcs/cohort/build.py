@@ -18,7 +18,7 @@ from sclcs.cohort.problems import OnBad, Problem, raise_for, require_policy
 from sclcs.cohort.quality import check_scan
 from sclcs.cohort.resample import MixedTr, mixed_tr_note, refuse_mixed_tr
 from sclcs.cohort.scans import Scan, Scans, ZScore
-from sclcs.cohort.storage import CohortWriter, open_cohort
+from sclcs.cohort.storage import CohortWriter
 from sclcs.cohort.windows import Windowing
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import refuse_existing
@@ -201,7 +201,7 @@ def _on_disk(builder: _Builder, out: str | os.PathLike[str]) -> Cohort:
         writer.finish(
             builder.samples(), builder.scans.regions, builder.scans.tr, builder.provenance()
         )
-    return open_cohort(out)
+    return Cohort.open(out)
 
 
 def _of_unknown_length(builder: _Builder, folder: Path) -> Iterator[NDArray[np.float32]]:

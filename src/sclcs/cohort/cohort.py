@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from sclcs.cohort.fingerprint import fingerprint
 from sclcs.cohort.frames import signals_of_frames, warn_if_swapped
 from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
-from sclcs.cohort.signals import LazySignals, SignalArray
+from sclcs.cohort.signals import LazySignals, SignalArray, iterate_rows
 from sclcs.cohort.table import clean_table, label_column
 from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 from sclcs.core.notebook import card
+from sclcs.store import atomic_group
 
 if TYPE_CHECKING:
     from sclcs.cohort.simulation.truth import GroundTruth
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Cohort", "check_tr"]
 
 SHOWN = 5  # samples in a notebook
+SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
 
 
 class Cohort:
@@ -235,17 +237,33 @@ class Cohort:
         Path
             The folder.
         """
-        from sclcs.cohort.storage import save_cohort
+        from sclcs.cohort.storage import CohortWriter
 
-        return save_cohort(self, path)
+        with atomic_group(path) as folder:
+            writer = CohortWriter(folder, self.n_regions, self.n_timepoints)
+            for block in iterate_rows(self.signals):
+                writer.append(block)
+            writer.finish(self.samples, self.regions, self.tr, self.provenance, self.truth)
+        return Path(path)
 
     @classmethod
     @checked
     def open(cls, path: str | os.PathLike[str]) -> Cohort:
         """Open a cohort written by :meth:`save`; signals stay on disk until used."""
-        from sclcs.cohort.storage import open_cohort
+        from sclcs.cohort.storage import complaining, read_cohort
 
-        return open_cohort(path)
+        found = read_cohort(path)
+        with complaining(path):
+            cohort = cls(
+                found.signals,
+                found.samples,
+                found.regions,
+                found.tr,
+                provenance=found.provenance,
+                truth=found.truth,
+            )
+        cohort.fingerprint = found.fingerprint  # fills the cached property
+        return cohort
 
     def _row_numbers(self, rows: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         chosen = np.asarray(rows)
@@ -329,7 +347,13 @@ def check_tr(tr: object) -> float | None:
     numeric = isinstance(tr, int | float | np.number) and not isinstance(tr, bool)
     if not numeric or not 0 < float(tr) < float("inf"):  # type: ignore[arg-type]
         raise InputError(f"The repetition time is a number of seconds above 0, got {tr!r}.")
-    return float(tr)  # type: ignore[arg-type]
+    seconds = float(tr)  # type: ignore[arg-type]
+    if not SHORTEST_TR <= seconds <= LONGEST_TR:  # frequencies would be infinite or zero
+        raise InputError(
+            f"The repetition time is a number of seconds, from {SHORTEST_TR:g} to {LONGEST_TR:g}, "
+            f"got {tr!r}."
+        )
+    return seconds
 
 
 def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_record
 from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
@@ -32,6 +32,7 @@ SHOWN = 5  # samples in a notebook
 COLUMNS = ("sample_id", "subject", "score", "weight")
 
 
+@checked_record
 @dataclass(frozen=True, eq=False)
 class CoreSet:
     """Samples chosen from a cohort.
@@ -214,10 +215,6 @@ class CoreSet:
             subjects=columns.get("subject"),
             fingerprint=facts.get("cohort_fingerprint"),
         )
-
-
-# The fields are checked as arguments are: the record's own constructor is made by dataclass.
-CoreSet.__init__ = checked(CoreSet.__init__)  # type: ignore[method-assign]
 
 
 def _check_ids(ids: list[str]) -> None:

@@ -5,16 +5,17 @@ None of it is an error. A ranking by such a label can be right, and can be about
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from sclcs.cohort.problems import Problem
+from sclcs.cohort.problems import KINDS, Problem
 from sclcs.cohort.table import class_columns, fact_columns
+from sclcs.core.arguments import checked
 
-__all__ = ["Association", "association", "check_design"]
+__all__ = ["Association", "association", "cautions", "check_design"]
 
 SITE = "site"
 MOTION = ("mean_fd", "motion", "fd", "fd_mean")
@@ -23,6 +24,8 @@ FEWEST = 10  # subjects of a class
 UNEQUAL = 3.0  # largest class by smallest
 STRENGTH, ALPHA = 0.1, 0.01  # what counts as going together: clear and not tiny
 MOST_LABELS = 10  # classes of a column that somebody might rank by
+#: What a label may go with, by kind of problem; {} is the column.
+GOES_WITH = {"goes-with-site": "the {}", "goes-with-motion": "head motion ({})"}
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ def _of_label_and_number(label: pd.Series, values: pd.Series) -> Association | N
     return Association("eta", float(np.sqrt(max(share, 0.0))), float(found.pvalue))
 
 
+@checked
 def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) -> list[Problem]:
     """Name what may explain an effect of a label besides the label.
 
@@ -184,4 +188,39 @@ def _confounds(subjects: pd.DataFrame, name: str) -> list[Problem]:
                 measured = association(subjects[name], subjects[other])
                 if measured and measured.p < ALPHA and measured.strength >= STRENGTH:
                     found.append(Problem(kind, name, f"{other}: {measured}"))
+    return found
+
+
+def cautions(
+    problems: Sequence[Mapping[str, str]], task: str, taken_out: Collection[str | None]
+) -> list[str]:
+    """Say what else may explain an effect: what the label goes with and is not taken out.
+
+    Parameters
+    ----------
+    problems : sequence of mapping
+        Kind, where and detail of what :func:`check_design` found.
+    task : str
+        The label or number that is asked for.
+    taken_out : collection of str
+        Columns that are covariates, or inside whose groups subjects are compared.
+
+    Returns
+    -------
+    list of str
+        Sentences with what can be done.
+    """
+    found = []
+    for entry in problems:
+        kind, where, detail = (str(entry[name]) for name in ("kind", "where", "detail"))
+        if where.split("=")[0] != task or kind not in KINDS:
+            continue
+        meaning = KINDS[kind].meaning
+        if kind in GOES_WITH:
+            other, _, detail = detail.partition(": ")
+            if other in taken_out:
+                continue
+            meaning = f"{task} goes with {GOES_WITH[kind].format(other)}"
+        one = f"{where}: " if "=" in where else ""
+        found.append(f"{meaning} ({one}{detail}); {KINDS[kind].advice}.")
     return found

@@ -79,14 +79,15 @@ def signals_of_frames(signals: object) -> NamedSignals | None:
 
 
 def _together(frames: list[pd.DataFrame], names: list[str] | None) -> NamedSignals:
-    regions = [tuple(str(name) for name in frame.columns) for frame in frames]
+    regions = [tuple(map(str, frame.columns.tolist())) for frame in frames]
     other = [k for k, columns in enumerate(regions) if columns != regions[0]]
     if other:
         raise InputError(
             "Expected the same columns (regions, in the same order) in every data frame, but those "
             f"of {name_first(other)} differ from those of the first."
         )
-    words = [str(name) for name, kind in frames[0].dtypes.items() if kind.kind not in "fiu"]
+    kinds = [kind.kind for kind in frames[0].dtypes.tolist()]
+    words = [name for name, kind in zip(regions[0], kinds, strict=True) if kind not in "fiu"]
     if words:
         raise InputError(
             "Expected a data frame of numbers, one column per region, but these columns hold "

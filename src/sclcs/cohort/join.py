@@ -11,7 +11,7 @@ import pandas as pd
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.lengths import LENGTH_COLUMN, padded
 from sclcs.cohort.signals import iterate_rows
-from sclcs.cohort.storage import CohortWriter, open_cohort
+from sclcs.cohort.storage import CohortWriter
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.files import atomic_directory, refuse_existing
 from sclcs.core.progress import track
@@ -44,7 +44,7 @@ def join_cohorts(parts: Mapping[str, Cohort], out: str | os.PathLike[str]) -> Co
             for block in iterate_rows(cohort.signals):
                 writer.append(padded(block, longest))
         writer.finish(_joined_table(cohorts), cohorts[0].regions, cohorts[0].tr, _provenance(parts))
-    return open_cohort(out)
+    return Cohort.open(out)
 
 
 def _check_alike(parts: Mapping[str, Cohort]) -> None:

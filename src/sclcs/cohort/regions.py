@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from sclcs.cohort.scans import Scans
 from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, did_you_mean, name_first
+from sclcs.core.optional import import_extra
 
 __all__ = [
     "ATLAS_SIZES",
     "REGION_SETS",
     "RegionSet",
     "choose_regions",
+    "dosenbach_places",
     "drop_regions",
     "region_set",
 ]
@@ -130,6 +133,27 @@ def region_set(name: str) -> RegionSet:
             f"{did_you_mean(name, REGION_SETS)}"
         )
     return REGION_SETS[name]
+
+
+@cache
+def dosenbach_places(extra: str = "nifti") -> Mapping[str, tuple[float, float, float]]:
+    """Return where the regions of the Dosenbach atlas are, by name, in mm of MNI space.
+
+    Parameters
+    ----------
+    extra : str
+        The extra of this package that brings nilearn, which keeps the coordinates in its own
+        files; named if it is not installed.
+
+    Returns
+    -------
+    mapping of str to tuple of float
+    """
+    datasets = import_extra("nilearn.datasets", extra)
+    # Not ordered by network: row i is region i + 1 of the atlas.
+    table = datasets.fetch_coords_dosenbach_2010(ordered_regions=False).rois
+    points = zip(*(map(float, table[axis]) for axis in "xyz"), strict=True)
+    return dict(zip(region_set("dosenbach-160").names, points, strict=True))
 
 
 def choose_regions(scans: Scans, wanted: str | Sequence[str] | None) -> Scans:

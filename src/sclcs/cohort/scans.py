@@ -83,6 +83,7 @@ class Scans(Sequence[Scan]):
     (3, 'region-0')
     """
 
+    @checked
     def __init__(
         self,
         scans: Sequence[Scan],

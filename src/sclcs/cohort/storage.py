@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import sclcs
-from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.fingerprint import FingerprintBuilder
 from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
-from sclcs.cohort.signals import LazySignals, iterate_rows
+from sclcs.cohort.signals import LazySignals
 from sclcs.cohort.simulation.truth import GroundTruth, read_truth, write_truth
 from sclcs.cohort.table import clean_table, column_kinds, table_from_csv, table_to_csv
 from sclcs.core.errors import DamagedStoreError
@@ -36,7 +36,6 @@ from sclcs.core.files import atomic_directory, write_json, write_text
 from sclcs.core.seal import check_seal, write_seal
 from sclcs.store import (
     CHUNKS,
-    atomic_group,
     chunk_checksums,
     create_array,
     create_group,
@@ -45,7 +44,14 @@ from sclcs.store import (
     rows_per_chunk,
 )
 
-__all__ = ["CohortWriter", "open_cohort", "replace_samples", "save_cohort", "seal_cohort"]
+__all__ = [
+    "CohortWriter",
+    "StoredCohort",
+    "complaining",
+    "read_cohort",
+    "replace_samples",
+    "seal_cohort",
+]
 
 KIND = "cohort"
 # 1: no seal, texts in samples.csv not marked; 2: the same with samples of unequal lengths
@@ -107,7 +113,7 @@ class CohortWriter:
         write_text(self._folder / SAMPLES_FILE, table_to_csv(table, guarded=True), durable=False)
         if truth is not None:
             write_truth(self._group, truth)
-        self._group.attrs.update(
+        self._group.update_attributes(
             {
                 "sclcs_kind": KIND,
                 "format_version": FORMAT_VERSION,
@@ -132,44 +138,55 @@ class CohortWriter:
         self._n_waiting = len(waiting) - count
 
 
-def save_cohort(cohort: Cohort, path: str | os.PathLike[str]) -> Path:
-    """Write a cohort to a new folder; see :meth:`Cohort.save`."""
-    with atomic_group(path) as folder:
-        writer = CohortWriter(folder, cohort.n_regions, cohort.n_timepoints)
-        for block in iterate_rows(cohort.signals):
-            writer.append(block)
-        writer.finish(cohort.samples, cohort.regions, cohort.tr, cohort.provenance, cohort.truth)
-    return Path(path)
+@dataclass(frozen=True)
+class StoredCohort:
+    """What a folder says about a cohort; the signals are not read yet."""
+
+    signals: LazySignals
+    samples: pd.DataFrame
+    regions: list[str]
+    tr: float | None
+    provenance: dict[str, Any]
+    truth: GroundTruth | None
+    fingerprint: str
 
 
-def open_cohort(path: str | os.PathLike[str]) -> Cohort:
-    """Open a stored cohort without reading its signals; see :meth:`Cohort.open`."""
+def read_cohort(path: str | os.PathLike[str]) -> StoredCohort:
+    """Read what there is about a stored cohort; see :meth:`Cohort.open`."""
     group = open_group(path, KIND)
-    attrs = dict(group.attrs)
+    attrs: dict[str, Any] = dict(group.attrs)
     signs = require_format(path, attrs, FORMAT_VERSION) >= FORMAT_VERSION
     check_seal(Path(path).absolute(), KIND, REPAIR, required=signs)
-    try:
+    with complaining(path):
         text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
-        samples = table_from_csv(text, attrs["columns"], guarded=signs)  # type: ignore[arg-type]
+        samples = table_from_csv(text, attrs["columns"], guarded=signs)
         stored = group[SIGNALS]
         lengths = None
         if LENGTH_COLUMN in samples:
             lengths = sample_lengths(samples, int(stored.shape[2]))  # type: ignore[union-attr]
-        cohort = Cohort(
+        return StoredCohort(
             LazySignals(stored, lengths=lengths),
             samples,
-            attrs["regions"],  # type: ignore[arg-type]
-            attrs["tr"],  # type: ignore[arg-type]
-            provenance=attrs["provenance"],  # type: ignore[arg-type]
-            truth=read_truth(group),
+            attrs["regions"],
+            attrs["tr"],
+            attrs["provenance"],
+            read_truth(group),
+            str(attrs["fingerprint"]),
         )
-        cohort.fingerprint = str(attrs["fingerprint"])  # fills the cached property
-    # Metadata of the first format is not signed: damage there can be of any kind.
+
+
+@contextmanager
+def complaining(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of whatever fails that the cohort is damaged.
+
+    Metadata of the first format is not signed: damage there can be of any kind.
+    """
+    try:
+        yield
     except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
         raise DamagedStoreError(
             f"The cohort at {path} is incomplete or damaged ({error}). {REPAIR}"
         ) from error
-    return cohort
 
 
 def seal_cohort(folder: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.core.arguments import checked_record
 from sclcs.core.errors import InputError
 
 __all__ = [
@@ -33,6 +34,13 @@ class Seconds(float):
     >>> Seconds(140).points(2.0), str(Seconds(140))
     (70, '140s')
     """
+
+    def __new__(cls, value: float | str) -> Self:
+        """Make one; a text is read as a number of seconds."""
+        try:
+            return super().__new__(cls, value)
+        except (TypeError, ValueError):
+            raise InputError(f"Expected a number of seconds, got {value!r}.") from None
 
     def __str__(self) -> str:
         return f"{float(self):g}s"
@@ -62,6 +70,7 @@ def parse_extent(text: str) -> Extent:
     return int(found[1]) if found[1] else Seconds(found[2])
 
 
+@checked_record
 @dataclass(frozen=True)
 class Windowing:
     """How scans are cut into samples.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sclcs.benchmark.card.aims import Aim, find_aims
 from sclcs.benchmark.covariates import Covariates
 from sclcs.benchmark.criteria import find_criterion
-from sclcs.benchmark.evaluate import Inquiry, Measure, evaluate
+from sclcs.benchmark.evaluate import Evaluation, Inquiry, Measure, evaluate
 from sclcs.benchmark.findings import ALPHA
 from sclcs.benchmark.question import Question, make_question
 from sclcs.benchmark.ranking import Ranking
@@ -30,7 +30,7 @@ from sclcs.core.provenance import plain, read_sidecar, write_with_sidecar
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Card", "make_card", "pareto_front"]
+__all__ = ["Card", "card_inquiries", "make_card", "pareto_front"]
 
 KIND = "card"
 TARGET = "target"
@@ -45,9 +45,10 @@ class Card:
     ----------
     table : DataFrame
         One row per operator (equivalent ones are one), best for the target first: ``spi``,
-        ``name``, ``also`` (number of equivalents), ``target``, one column per aim, ``front``
-        (no other operator is at least as good in every respect and better in one) and
-        ``best_set`` (the data cannot tell it from the best for the target).
+        ``name``, ``also`` (number of equivalents), ``target``, its family-wise ``p`` (NaN if it
+        was not tested), one column per aim, ``front`` (no other operator is at least as good in
+        every respect and better in one) and ``best_set`` (the data cannot tell it from
+        the best for the target).
     task, score : str
         What the winner is chosen by.
     aims : list of dict
@@ -85,7 +86,9 @@ class Card:
         best = self.table.iloc[0]
         told = []
         if self.seen is False:
-            told.append(f"No operator sees {self.task} beyond chance: its order is noise.")
+            told.append(
+                f"No effect of {self.task} was found: the order of operators says nothing about it."
+            )
         parts = [self._cost(best, name) for name in self.names]
         told.append(
             f"The first for {self.task}, {best['name']} ({best['spi']}): {'; '.join(parts)}."
@@ -108,8 +111,15 @@ class Card:
         return f"{value}, more than {int((values < row[name]).sum())} of {others} others"
 
     def _alternative(self, name: str) -> str:
-        """Name a better one for this aim among those that could be the best for the target."""
+        """Name a better one for this aim among those that could be the best for the target.
+
+        One that does not see the target at all is no alternative, although a small cohort may
+        not tell it from the best.
+        """
         rivals = self.table[self.table["best_set"].astype(bool) & self.table[name].notna()]
+        sees = ""
+        if "p" in rivals and rivals["p"].notna().any():
+            rivals, sees = rivals[rivals["p"] < ALPHA], f"see {self.task} beyond chance and that "
         first = self.table["spi"].iloc[0]
         if len(rivals) < 2 or first not in set(rivals["spi"]):
             return ""
@@ -118,10 +128,9 @@ class Card:
         row = rivals.iloc[int(np.argmax(values if aim["wanted"] else -values))]
         if row["spi"] == first:
             return ""
-        what = "most" if aim["wanted"] else "least"
         return (
-            f"Of the {len(rivals)} operators that the data cannot tell from the best, "
-            f"{row['name']} ({row['spi']}) has {what} {name}: {_words(aim, row[name])}."
+            f"Of the {len(rivals)} operators that {sees}the data cannot tell from the best, "
+            f"{row['name']} ({row['spi']}) {_extreme(aim, float(row[name]))}."
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -167,6 +176,14 @@ def _words(aim: Mapping[str, Any], value: float) -> str:
     return f"{aim['name']} {value:.2f}"
 
 
+def _extreme(aim: Mapping[str, Any], value: float) -> str:
+    """Say that an operator has the best value of an aim."""
+    if aim["score"] == "share":
+        most = "most" if aim["wanted"] else "least"
+        return f"sees {most} of {aim['name']}, which explains {max(value, 0.0):.1%} of its variance"
+    return f"has the {'highest' if aim['wanted'] else 'lowest'} {aim['name']}, {value:.2f}"
+
+
 def make_card(
     source: Cohort | FCSource | xr.DataArray,
     ranking: Ranking,
@@ -176,6 +193,7 @@ def make_card(
     cohort: Cohort | None = None,
     treat_as: TreatAs = None,
     n_jobs: int = 1,
+    answers: Sequence[Evaluation] | None = None,
 ) -> Card:
     """Say what every operator of a ranking sees besides the target.
 
@@ -195,6 +213,9 @@ def make_card(
         What columns of numbers are, where they do not tell.
     n_jobs : int
         Threads.
+    answers : sequence of Evaluation, optional
+        What the operators, and perhaps others, said to :func:`card_inquiries`, if they were asked
+        before; the matrices are not needed then.
 
     Returns
     -------
@@ -207,26 +228,71 @@ def make_card(
     table = ranking.groups
     table = table[table["score"].notna()].reset_index(drop=True)
     operators = [str(name) for name in table["spi"]]
-    matrices, _ = as_source(source, cohort, spis=operators, n_jobs=n_jobs)
+    wanted_matrices = operators if answers is None else None
+    matrices, _ = as_source(source, cohort, spis=wanted_matrices, n_jobs=n_jobs)
     kind = ranking.provenance.get("question", {}).get("kind", "classes")
-    aims = find_aims(matrices.samples, Target(ranking.task, kind), criteria, treat_as)
-    asked, notes = _questions(matrices, aims, coreset)
-    inquiries = [Inquiry(question, (find_criterion(aim.score),)) for aim, question in asked]
-    found = (
-        evaluate(matrices, operators, inquiries, _measure(ranking), n_jobs=n_jobs) if asked else []
+    asked, inquiries, notes = card_inquiries(
+        matrices, Target(ranking.task, kind), criteria, coreset=coreset, treat_as=treat_as
     )
+    if answers is not None:
+        found = [_of_operators(answer, operators) for answer in answers]
+    elif asked:
+        found = evaluate(matrices, operators, inquiries, _measure(ranking), n_jobs=n_jobs)
+    else:
+        found = []
     card = pd.DataFrame({"spi": operators, "name": table["name"], "also": table["also"].map(len)})
-    card[TARGET] = table["score"]
-    for (aim, _), evaluation in zip(asked, found, strict=True):
+    card[TARGET], card["p"] = table["score"], table["p"]
+    for aim, evaluation in zip(asked, found, strict=True):
         card[aim.name] = evaluation.point[aim.score]
-    wanted = [True, *(aim.wanted for aim, _ in asked)]
-    values = card[[TARGET, *(aim.name for aim, _ in asked)]].to_numpy(dtype=np.float64)
+    wanted = [True, *(aim.wanted for aim in asked)]
+    values = card[[TARGET, *(aim.name for aim in asked)]].to_numpy(dtype=np.float64)
     card["front"] = pareto_front(values, wanted)
     card["best_set"] = table["best_set"].to_numpy(dtype=bool)
-    facts = [
-        {**asdict(aim), "target": aim.target.name, "given": list(aim.given)} for aim, _ in asked
-    ]
+    facts = [{**asdict(aim), "target": aim.target.name, "given": list(aim.given)} for aim in asked]
     return Card(card, ranking.task, ranking.score, facts, notes, effect_seen(ranking))
+
+
+def card_inquiries(
+    source: FCSource,
+    target: Target,
+    criteria: str | Sequence[str] = (),
+    *,
+    coreset: CoreSet | None = None,
+    treat_as: TreatAs = None,
+) -> tuple[list[Aim], list[Inquiry], list[str]]:
+    """Return what a card asks of operators, whichever they are.
+
+    Parameters
+    ----------
+    source : FCSource
+        Of the samples.
+    target : Target
+        By which the winner is chosen.
+    criteria : str or sequence of str
+        See :func:`find_aims`.
+    coreset : CoreSet, optional
+        The samples of the ranking; all by default.
+    treat_as : str, sequence of str or mapping, optional
+        What columns of numbers are, where they do not tell.
+
+    Returns
+    -------
+    aims : list of Aim
+        Those that can be answered.
+    inquiries : list of Inquiry
+        One per aim.
+    notes : list of str
+        Why others cannot.
+    """
+    aims = find_aims(source.samples, target, criteria, treat_as)
+    asked, notes = _questions(source, aims, coreset)
+    inquiries = [Inquiry(question, (find_criterion(aim.score),)) for aim, question in asked]
+    return [aim for aim, _ in asked], inquiries, notes
+
+
+def _of_operators(answer: Evaluation, operators: Sequence[str]) -> Evaluation:
+    place = {name: k for k, name in enumerate(answer.operators)}
+    return answer.in_order(np.array([place[name] for name in operators], dtype=np.intp))
 
 
 def effect_seen(ranking: Ranking) -> bool | None:

@@ -99,34 +99,37 @@ def pair_moments(kernel: Kernel, design: PairDesign, draws: Floats) -> PairMomen
 def _unit_tables(kernel: Kernel, design: PairDesign, weights: Floats) -> Floats:
     """Return count, sum and sum of squares per pair of units; zero for units of one subject."""
     starts = design.unit_starts
-    values = kernel.similarity.astype(np.float64)
-    pair_weights = None
-    if not np.all(weights == 1.0):
-        pair_weights = weights[:, None] * weights[None, :]
     counts = np.add.reduceat(weights, starts)
     tables = np.empty((3, len(starts), len(starts)))
     tables[0] = np.outer(counts, counts)
-    for power in (1, 2):
-        terms = values if power == 1 else values * values
-        terms = terms if pair_weights is None else terms * pair_weights
-        tables[power] = np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1)
+    equal = bool(np.all(weights == 1.0))
+    ends = np.append(starts[1:], len(weights))
+    for units in design.unit_blocks:
+        rows = slice(starts[units.start], ends[units.stop - 1])
+        inside = starts[units] - rows.start
+        values = kernel.similarity[rows].astype(np.float64)
+        pair_weights = None if equal else weights[rows, None] * weights[None, :]
+        for power in (1, 2):
+            terms = values if power == 1 else values * values
+            terms = terms if pair_weights is None else terms * pair_weights
+            sums = np.add.reduceat(terms, inside, axis=0)
+            tables[power, units] = np.add.reduceat(sums, starts, axis=1)
     subjects, groups = design.unit_subjects, design.groups[starts]
-    apart = (subjects[:, None] != subjects[None, :]) & (groups[:, None] == groups[None, :])
-    return np.where(apart, tables, 0.0)
+    for units in design.unit_blocks:
+        apart = (subjects[units, None] != subjects) & (groups[units, None] == groups)
+        np.copyto(tables[:, units], 0.0, where=~apart)
+    return tables
 
 
 def _inside_sums(kernel: Kernel, design: PairDesign, weights: Floats) -> Floats:
     """Sum over the compared pairs inside each subject: (between or within, power, subject)."""
     sums = np.zeros((2, 3, design.n_subjects))
-    for members in design.members_by_subject_size:
+    for members, subjects, masks in design.inside_pairs:
         similarity = kernel.similarity[members[:, :, None], members[:, None, :]].astype(np.float64)
         pair_weights = weights[members][:, :, None] * weights[members][:, None, :]
-        alike = design.classes[members][:, :, None] == design.classes[members][:, None, :]
-        compared = design.compared(members[:, :, None], members[:, None, :])
-        subjects = design.subjects[members[:, 0]]
         for power in POWERS:
             terms = pair_weights * similarity**power
-            for kind, mask in enumerate((~alike & compared, alike & compared)):
+            for kind, mask in enumerate(masks):
                 sums[kind, power, subjects] = np.where(mask, terms, 0.0).sum(axis=(1, 2))
     return sums
 

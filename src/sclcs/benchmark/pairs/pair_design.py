@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sclcs.benchmark.memory import row_blocks
 from sclcs.benchmark.targets import Target
 from sclcs.cohort.lengths import sample_lengths
 from sclcs.cohort.table import label_column
@@ -109,17 +110,17 @@ class PairDesign:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @property
+    @cached_property
     def n_subjects(self) -> int:
         """Number of different subjects."""
         return int(self.subjects[-1]) + 1 if len(self) else 0
 
-    @property
+    @cached_property
     def n_classes(self) -> int:
         """Number of different classes."""
         return int(self.classes.max()) + 1 if len(self) else 0
 
-    @property
+    @cached_property
     def fingerprinting(self) -> bool:
         """Whether subjects themselves are the classes."""
         return self.target.kind == "subject"
@@ -159,6 +160,26 @@ class PairDesign:
         starts = np.flatnonzero(np.r_[True, np.diff(self.subjects) != 0])
         sizes = np.diff(np.r_[starts, len(self)])
         return [starts[sizes == size][:, None] + np.arange(size) for size in np.unique(sizes)]
+
+    @cached_property
+    def inside_pairs(self) -> list[tuple[Integers, Integers, NDArray[np.bool_]]]:
+        """The compared pairs inside subjects: samples, subjects, and masks of between and within.
+
+        One entry per size of subjects, as in :attr:`members_by_subject_size`; the masks have the
+        shape (between or within, subject, sample, sample).
+        """
+        found = []
+        for members in self.members_by_subject_size:
+            one, other = members[:, :, None], members[:, None, :]
+            alike, compared = self.classes[one] == self.classes[other], self.compared(one, other)
+            masks = np.stack([~alike & compared, alike & compared])
+            found.append((members, self.subjects[members[:, 0]], masks))
+        return found
+
+    @cached_property
+    def unit_blocks(self) -> list[slice]:
+        """The units, some at a time: doubles of all pairs of samples are many."""
+        return list(row_blocks(len(self.unit_starts)))
 
     @cached_property
     def pair_kinds(self) -> NDArray[np.int8]:

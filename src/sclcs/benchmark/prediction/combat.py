@@ -154,6 +154,11 @@ class Harmoniser:
     covariates: Floats
     names: list[str]
 
+    def can_learn(self, training: Integers) -> bool:
+        """Say whether some cases have enough of every site to learn from."""
+        sizes = np.bincount(self.sites[training], minlength=len(self.names))
+        return bool(sizes.min() >= FEWEST_PER_SITE)
+
     def kernel(self, features: Floats, training: Integers | None = None) -> Floats:
         """Return the kernel of all cases after ComBat.
 

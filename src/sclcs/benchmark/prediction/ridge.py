@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.benchmark.share import independent_columns
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator
 
@@ -116,9 +117,60 @@ class Predictor:
         for repeat, groups in enumerate(self._groups):
             for left_out in groups:
                 kept = np.setdiff1d(np.arange(len(self.target)), left_out)
-                fit = np.linalg.pinv(self.covariates[kept]) @ self.target[kept]
-                found[repeat, left_out] = self.target[left_out] - self.covariates[left_out] @ fit
+                found[repeat, left_out] = self._beyond(kept, left_out)
         return found
+
+    def _beyond(self, kept: Integers, left_out: Integers) -> Floats:
+        """Return the target of left-out cases beyond what covariates of the kept ones predict."""
+        fit = np.linalg.pinv(self.covariates[kept]) @ self.target[kept]
+        return np.asarray(self.target[left_out] - self.covariates[left_out] @ fit)
+
+    @property
+    def training_sets(self) -> list[Integers]:
+        """The training cases of every fold, and all cases."""
+        every = np.arange(len(self.target))
+        groups = [left_out for groups in self._groups for left_out in groups]
+        return [*(np.setdiff1d(every, left_out) for left_out in groups), every]
+
+    def part(self, cases: Integers, repeat: int = 0) -> Predictor:
+        """Return the predictor of some cases that knows nothing of the others.
+
+        Parameters
+        ----------
+        cases : array of int
+        repeat : int
+            Whose division into folds is taken, as far as it concerns these cases; counted
+            round if there are fewer.
+
+        Returns
+        -------
+        Predictor
+            With one division into folds.
+        """
+        folds = self.folds[repeat % len(self.folds)][cases]
+        covariates = independent_columns(self.covariates[cases])
+        return Predictor(self.target[cases], covariates, folds[None, :])
+
+    def predict_others(
+        self, kernel: Floats, kept: Integers, left_out: Integers
+    ) -> tuple[Floats, Floats]:
+        """Train a model on some cases and predict others, beyond what covariates predict.
+
+        Parameters
+        ----------
+        kernel : array, shape (case, case)
+        kept : array of int
+            The training cases; centring, covariates and penalty come from them.
+        left_out : array of int
+            The cases that are predicted.
+
+        Returns
+        -------
+        predictions, target : array, shape (1, left out, column)
+        """
+        beyond = self._beyond(kept, left_out)
+        errors = self.target[left_out] - self._refit(kernel, kept, left_out)
+        return (beyond - errors)[None], beyond[None]
 
     def out_of_fold(self, kernel: Floats) -> Floats:
         """Predict every case from the folds without it, beyond what covariates predict.
@@ -147,6 +199,8 @@ class Predictor:
 
     def _separable(self, left_out: Integers) -> bool:
         """Say whether the other cases determine what every covariate explains."""
+        if not self.covariates.shape[1]:  # numpy 2.0 has no rank of an empty matrix
+            return True
         kept = np.ones(len(self.target), dtype=bool)
         kept[left_out] = False
         return bool(np.linalg.matrix_rank(self.covariates[kept]) == self.covariates.shape[1])

@@ -12,14 +12,14 @@ import pandas as pd
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.facts.motion import with_mean_fd
-from sclcs.cohort.fingerprint import fingerprint
+from sclcs.cohort.fingerprint import fingerprints
 from sclcs.cohort.label_table import LabelTable, read_label_table
 from sclcs.cohort.labels import match_ids
-from sclcs.cohort.storage import aside_path, open_cohort, replace_samples
+from sclcs.cohort.storage import aside_path, replace_samples
 from sclcs.cohort.table import clean_table
-from sclcs.core.errors import InputError, name_first
+from sclcs.core.errors import DamagedStoreError, InputError, name_first
 
-__all__ = ["LabelBy", "Relabelled", "label_cohort"]
+__all__ = ["LabelBy", "Relabelled", "earlier_fingerprints", "label_cohort"]
 
 LabelBy = Literal["subject", "scan", "sample"]
 
@@ -97,7 +97,7 @@ def label_cohort(
     ``label_cohort("study.zarr", "symptoms.csv", id_column="subject")``
     """
     _restore(path)
-    cohort = open_cohort(path)
+    cohort = Cohort.open(path)
     labels = table if isinstance(table, LabelTable) else read_label_table(table, id_column)
     column = labels.find_id_column("scan" if by == "scan" else "subject")
     labels = replace(labels, id_column=column)
@@ -135,10 +135,23 @@ def label_cohort(
 def _write(
     path: str | os.PathLike[str], cohort: Cohort, samples: pd.DataFrame, done: Relabelled
 ) -> Cohort:
-    content = fingerprint(cohort.signals, samples, cohort.regions, cohort.tr)
+    before, content = fingerprints(
+        cohort.signals, (cohort.samples, samples), cohort.regions, cohort.tr
+    )
+    if before != cohort.fingerprint:
+        raise DamagedStoreError(
+            f"The signals of {path} are not those it was made with (fingerprint {before[:8]}, "
+            f"expected {cohort.fingerprint[:8]}); import the cohort again."
+        )
     history = [*cohort.provenance.get("relabelled", []), asdict(done)]
     replace_samples(path, samples, content, cohort.provenance | {"relabelled": history})
-    return open_cohort(path)
+    return Cohort.open(path)
+
+
+def earlier_fingerprints(cohort: Cohort) -> set[str]:
+    """Return the fingerprints that a cohort had before it was labelled: of the same signals."""
+    history = cohort.provenance.get("relabelled", [])
+    return {str(step["fingerprint_before"]) for step in history}
 
 
 def _restore(path: str | os.PathLike[str]) -> None:

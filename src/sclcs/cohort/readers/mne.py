@@ -174,6 +174,9 @@ class _Reading:
         ):
             read = partial(self._mne.read_epochs, preload=True) if epochs else self._mne.io.read_raw
             opened = read(path)
+            return self._pick(opened, path)  # also where damaged kinds of channels are found out
+
+    def _pick(self, opened: Any, path: Path) -> Any:  # noqa: ANN401
         try:
             return opened.pick(self._picks, exclude="bads")
         except ValueError as error:

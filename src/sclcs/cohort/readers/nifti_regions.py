@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.readers.nifti_image import load_image, make_image, to_grid
-from sclcs.cohort.regions import region_set
+from sclcs.cohort.regions import dosenbach_places, region_set
 from sclcs.cohort.table_files import read_table_file
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.optional import import_extra
@@ -145,12 +145,8 @@ def spheres(name: str, radius: float) -> Spheres:
     if not radius > 0:
         raise InputError(f"Expected a sphere radius above 0 mm, got {radius}.")
     chosen = region_set(name)
-    datasets = import_extra("nilearn.datasets", "nifti")
-    # Not ordered by network: row i is region i + 1 of the atlas.
-    table = datasets.fetch_coords_dosenbach_2010(ordered_regions=False).rois
-    centres = table[["x", "y", "z"]].to_numpy(dtype=np.float64)
-    rows = [number - 1 for number in chosen.numbers]
-    return Spheres(chosen.names, centres[rows], float(radius))
+    centres = np.array([dosenbach_places()[region] for region in chosen.names])
+    return Spheres(chosen.names, centres, float(radius))
 
 
 def label_image(

@@ -64,7 +64,7 @@ _ARRAY_NAMES = [field.name for field in fields(GroundTruth) if field.name not in
 def write_truth(parent: zarr.Group, truth: GroundTruth) -> None:
     """Write the effects as the sub-group ``truth``."""
     group = parent.create_group(GROUP)
-    group.attrs.update({key: list(getattr(truth, key)) for key in _NAME_LISTS})
+    group.update_attributes({key: list(getattr(truth, key)) for key in _NAME_LISTS})
     for name in _ARRAY_NAMES:
         values: Floats = getattr(truth, name)
         lead = (name.removesuffix("_effects"),) if values.ndim == 3 else ()
