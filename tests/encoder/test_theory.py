@@ -117,3 +117,47 @@ def test_a_ball_is_missed_no_more_often_than_the_proof_says(rng):
     )
     bound = (1 - mass) ** size
     assert missed <= bound + 3 * np.sqrt(bound * (1 - bound) / draws)
+
+
+def nearest_chosen(places, chosen):
+    """Return for every sample the chosen one that is nearest to it, and how far it is at most."""
+    distances = np.linalg.norm(places[:, None] - places[chosen][None], axis=2)
+    return distances.argmin(axis=1), distances.min(axis=1).max()
+
+
+def test_theorem_5_weighted_by_whom_they_stand_for_means_differ_by_no_more_than_the_cover(rng):
+    for _ in range(20):
+        places = rng.normal(size=(300, 4))  # of the samples' maps
+        chosen = rng.permutation(300)[:30]
+        stands_for, cover = nearest_chosen(places, chosen)
+        weights = np.bincount(stands_for, minlength=30) / 300
+        directions = rng.normal(size=(50, 4))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        values = np.abs(places @ directions.T)  # each changes by at most the distance: L = 1
+        gap = np.abs(values.mean(axis=0) - weights @ values[chosen])
+        assert (gap <= cover).all()
+        # The bound is reached if all samples lie at the edge of the ball of the chosen one.
+    edge = np.array([[0.0], [1.0], [1.0], [1.0]])
+    stands_for, cover = nearest_chosen(edge, np.array([0]))
+    assert (stands_for == 0).all()
+    far = edge[1:].mean() - edge[0].mean()
+    assert far == pytest.approx(cover)
+
+
+def test_theorem_5_says_nothing_about_the_plain_mean_of_a_core_set():
+    # A cover that takes one sample of a crowd and one of a few: rankings count both alike.
+    places = np.concatenate([np.zeros((99, 1)), np.ones((1, 1))])
+    chosen = np.array([0, 99])
+    stands_for, cover = nearest_chosen(places, chosen)
+    weights = np.bincount(stands_for, minlength=2) / 100
+    assert cover == 0
+    assert weights @ places[chosen, 0] == pytest.approx(places.mean())
+    assert abs(places[chosen, 0].mean() - places.mean()) > 0.4
+
+
+def test_the_size_that_theorem_4_asks_for_is_never_below_all_samples(rng):
+    for balls, missed in ((2, 0.3), (10, 0.1), (100, 0.05)):
+        density = rng.gamma(2.0, size=500)
+        spread = (density.max() + 1e-3) / (density.min() + 1e-3)
+        asked = len(density) * spread * (np.log(balls) + np.log(1 / missed))
+        assert asked > len(density)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sclcs.core.errors import InputError
-from sclcs.estimation import Geometry, blend, measure_geometry
+from sclcs.estimation import Geometry, blend, complete_geometry, measure_geometry
 
 
 @pytest.fixture
@@ -54,3 +54,14 @@ def test_blending_trusts_the_cohort_more_the_more_subjects_there_are(kernels):
     assert blend(measured, None) is measured
     stranger = Geometry(("x",), np.ones((1, 1)), np.zeros(1), np.ones(1), 0.0)
     assert blend(measured, stranger) is measured
+
+
+def test_operators_that_were_not_measured_take_their_level_from_those_that_were(rng):
+    """The table was made on other cohorts: more regions or time points move level and spread."""
+    table = Geometry(("a", "b", "c", "d"), np.eye(4), np.full(4, 0.6), np.full(4, 0.2), 0.0)
+    here = Geometry(("a", "b", "c"), np.eye(3), np.array([0.8, 0.7, 0.9]), np.full(3, 0.05), 20.0)
+    found = complete_geometry(["d", "a", "b", "c"], here, table)
+    assert found.level[0] == pytest.approx(0.8)  # 1 - 0.4 times the median of 0.5, 0.75, 0.25
+    assert found.spread[0] == pytest.approx(0.05)
+    np.testing.assert_allclose(found.level[1:], here.level)
+    np.testing.assert_allclose(found.share_scale[1:], here.share_scale)

@@ -5,7 +5,12 @@ import pytest
 
 from sclcs.core.errors import InputError
 from sclcs.selection import select
-from sclcs.selection.boss import benefit_matrix, class_budgets, difficulty_weights
+from sclcs.selection.boss import (
+    benefit_matrix,
+    class_budgets,
+    difficulty_weights,
+    size_aware_shape,
+)
 from sclcs.selection.facility_location import lazy_greedy, represented
 
 
@@ -105,3 +110,17 @@ def test_class_wise_only_where_it_makes_sense(small_cohort):
         select(small_cohort, "boss", 0.3, epochs=2, classwise=True)
     with pytest.raises(InputError, match="beta_a to be a number above 0"):
         select(small_cohort, "boss", 0.3, epochs=2, beta_a=0)
+
+
+def test_smaller_core_sets_favour_easier_samples(small_cohort):
+    errors = np.linspace(0, 1, 201)
+    for ratio in (0.1, 0.3, 0.5, 0.8):
+        favoured = errors[difficulty_weights(errors, size_aware_shape(ratio)).argmax()]
+        assert favoured == pytest.approx(ratio, abs=0.006)
+    assert size_aware_shape(0.5) == (2.0, 2.0)  # the example of the released code
+    assert size_aware_shape(0.1, (None, 7.0)) == (1.2, 7.0)
+    usual = select(small_cohort, "boss", 0.1, epochs=2)
+    assert usual.parameters["beta_used"] == pytest.approx(size_aware_shape(len(usual) / 72))
+    medium = select(small_cohort, "boss", 0.1, epochs=2, beta_a=2.0, beta_b=2.0)
+    assert medium.parameters["beta_used"] == [2.0, 2.0]
+    assert set(usual.sample_ids) != set(medium.sample_ids)

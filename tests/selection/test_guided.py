@@ -326,7 +326,7 @@ def test_left_out_operators_are_predicted_in_the_score_that_was_asked_for(cohort
     rows = np.sort(core.rows(ordered.sample_ids))
     groups = [f"group {k}" for k in range(len(panel.operators))]
     unguided = Found(rows, np.inf, np.inf, 0)
-    found = leave_groups_out(panel, groups, lambda _: unguided)
+    found = leave_groups_out(panel, groups, [unguided] * len(groups))
     assert found.scores == (score,)
     whole = rank(matrices, "diagnosis", PANEL, score=score).scores[panel.operators].to_numpy()
     on_core = rank(matrices, "diagnosis", PANEL, core, score).scores[panel.operators].to_numpy()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.core.errors import OutputExistsError, UnreadableFileError
 from sclcs.core.identity import Identity
 from sclcs.core.logging import get_logger
@@ -75,6 +76,7 @@ def _label(settings: EncoderSettings) -> str:
     return "custom"
 
 
+@checked
 def trained_encoder(
     cohort: Cohort,
     settings: str | EncoderSettings = "paper",

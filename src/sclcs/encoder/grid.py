@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.core.files import write_json, write_text
 from sclcs.core.progress import track
@@ -68,6 +69,7 @@ def scores_after(trained: TrainedEncoder, epochs: int) -> NDArray[np.float64]:
         return np.where(known.any(axis=1), total / known.sum(axis=1), np.inf)
 
 
+@checked
 def grid_search(
     cohort: Cohort,
     out: str | os.PathLike[str],

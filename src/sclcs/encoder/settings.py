@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import UnknownNameError
 from sclcs.core.settings import Settings, setting
 
@@ -172,6 +173,7 @@ PRESETS: dict[str, EncoderSettings] = {
 }
 
 
+@checked
 def encoder_settings(
     preset: str | EncoderSettings = "paper",
     **changes: Any,  # noqa: ANN401

@@ -11,6 +11,7 @@ import numpy as np
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.sample_order import id_order
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.core.optional import import_extra
 from sclcs.core.provenance import versions
@@ -43,6 +44,7 @@ def choose_device(device: str) -> torch.device:
     return chosen
 
 
+@checked
 def train_encoder(
     cohort: Cohort,
     settings: str | EncoderSettings = "paper",

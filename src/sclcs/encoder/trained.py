@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.seal import read_seal
@@ -102,6 +103,7 @@ class TrainedEncoder:
         weights = self.snapshots[epoch]
         return maps_of(cohort.take(list(sample_ids)), self.settings, weights)
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the training as a folder of CSV, JSON and npz; :meth:`open` reads it back.
 
@@ -130,6 +132,7 @@ class TrainedEncoder:
         return Path(path)
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> TrainedEncoder:
         """Read a training written by :meth:`save`."""
         with reading_training(path, KIND) as (folder, stored):

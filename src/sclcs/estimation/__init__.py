@@ -15,7 +15,7 @@ from sclcs.estimation.kriging import Estimate, krige
 from sclcs.estimation.posterior import Outlook, look_ahead, next_operator, next_purchase
 
 #: Raised when the same scores and geometry would be estimated differently.
-ESTIMATION_VERSION = 1
+ESTIMATION_VERSION = 3
 
 __all__ = [
     "ESTIMATION_VERSION",

@@ -15,6 +15,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, name_first
 
 __all__ = [
@@ -65,6 +66,7 @@ class Geometry:
         """
         return np.asarray((1.0 - self.level) / np.maximum(self.spread, np.finfo(np.float64).eps))
 
+    @checked
     def take(self, operators: Sequence[str]) -> Geometry:
         """Return the geometry of some operators, in the order given."""
         place = {name: k for k, name in enumerate(self.operators)}
@@ -81,6 +83,7 @@ class Geometry:
         )
 
 
+@checked
 def gather_geometry(
     operators: Sequence[str], columns: Sequence[Floats], n_subjects: float
 ) -> Geometry:
@@ -105,6 +108,7 @@ def gather_geometry(
     return Geometry(tuple(operators), similarity, table.mean(axis=0), table.std(axis=0), n_subjects)
 
 
+@checked
 def measure_geometry(
     operators: Sequence[str], kernels: Sequence[NDArray[np.floating]], subjects: Integers
 ) -> Geometry:
@@ -122,7 +126,13 @@ def measure_geometry(
     -------
     Geometry
     """
-    first, second = np.triu_indices(len(subjects), k=1)
+    size = len(subjects)
+    if len(kernels) != len(operators) or any(k.shape != (size, size) for k in kernels):
+        raise InputError(
+            f"Geometry needs one kernel of {size} x {size} samples per operator, got shapes "
+            f"{name_first([kernel.shape for kernel in kernels]) or 'none'}."
+        )
+    first, second = np.triu_indices(size, k=1)
     apart = subjects[first] != subjects[second]
     first, second = first[apart], second[apart]
     if len(first) < 3:
@@ -131,6 +141,7 @@ def measure_geometry(
     return gather_geometry(operators, columns, float(len(np.unique(subjects))))
 
 
+@checked
 def blend(measured: Geometry, table: Geometry | None) -> Geometry:
     """Sharpen the shipped table by what was measured on the cohort at hand.
 
@@ -160,6 +171,7 @@ def blend(measured: Geometry, table: Geometry | None) -> Geometry:
     )
 
 
+@checked
 def complete_geometry(
     operators: Sequence[str], measured: Geometry | None, table: Geometry | None
 ) -> Geometry:
@@ -180,9 +192,11 @@ def complete_geometry(
         An operator that neither knows is a stranger: unlike all others.
     """
     count = len(operators)
+    if not count:
+        raise InputError("Geometry needs at least one operator, got none.")
     similarity, known = np.eye(count), np.zeros(count, dtype=bool)
     level, spread = np.full(count, np.nan), np.full(count, np.nan)
-    parts = [] if table is None else [_among(table, operators)]
+    parts = [] if table is None else [_among(_at_home(table, measured), operators)]
     if measured is not None:
         parts.append(blend(_among(measured, operators), table))
     for part in parts:  # what was measured comes last and counts
@@ -194,6 +208,27 @@ def complete_geometry(
     level[~known], spread[~known] = _usual(level), _usual(spread)
     size = 0.0 if measured is None else measured.n_subjects
     return Geometry(tuple(operators), _nearest_similarity(similarity), level, spread, size)
+
+
+def _at_home(table: Geometry, measured: Geometry | None) -> Geometry:
+    """Bring level and spread of the table to the cohort at hand.
+
+    Both depend on how many regions and time points there are. What the operators that were
+    measured have more or less than in the table is expected of the others, too.
+    """
+    if measured is None:
+        return table
+    both = [name for name in measured.operators if name in set(table.operators)]
+    if not both:
+        return table
+    here, there = measured.take(both), table.take(both)
+    least = np.finfo(np.float64).eps
+    apart = np.median(np.maximum(1 - here.level, least) / np.maximum(1 - there.level, least))
+    wider = np.median(np.maximum(here.spread, least) / np.maximum(there.spread, least))
+    level = 1 - (1 - table.level) * apart
+    return Geometry(
+        table.operators, table.similarity, level, table.spread * wider, table.n_subjects
+    )
 
 
 def _among(geometry: Geometry, operators: Sequence[str]) -> Geometry:
@@ -229,6 +264,7 @@ def shipped_geometry() -> Geometry:
         )
 
 
+@checked
 def map_operators(similarity: Floats) -> Floats:
     """Draw a map: operators that are alike lie close (classical scaling).
 

@@ -5,26 +5,37 @@ operator is close to a combination of kernels of cheap ones, its score is close 
 combination of their scores, and the combination can be read off the geometry between operators.
 In the language of statistics: a Gaussian process over operators, whose covariance is their
 similarity, is conditioned on the exact scores of the cheap ones.
+
+An operator's own score on the core-set is a second, noisy witness. How noisy it is, is known from
+the cheap operators, whose scores on everybody are known as well: the differences are a process of
+their own. Both together give the posterior (cokriging).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator
+from sclcs.estimation.process import Carried, Process, left_out_halves
 
 __all__ = ["Estimate", "krige"]
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-#: What an operator has on its own, relative to what geometry explains; chosen by left-out families.
+Booleans = NDArray[np.bool_]
+#: What an operator has on its own, relative to what geometry explains; left-out families choose.
 NUGGETS = (0.03, 0.1, 0.3, 1.0)
+#: The same of the errors of the core-set, which are mostly each operator's own.
+ERROR_NUGGETS = (0.3, 1.0, 3.0)
 FEWEST_KNOWN = 4
+#: Own scores whose noise is more than four times what geometry leaves open say nothing: how noisy
+#: they are is known from a handful of families only.
+LEAST_WEIGHT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +50,28 @@ class Estimate:
         Zero for operators whose score is exact.
     exact : array of bool, shape (operator,)
     freedom : float
-        Degrees of freedom of the scale: how many families were left out to learn it.
+        Degrees of freedom of the scale: how many families there were to learn it, less one.
     nugget : float
         The part of an operator that geometry does not explain.
+    own_weight : float
+        How much an operator's own score on the core-set counts, from 0 (only its geometry) to
+        1 (only its own score).
     """
 
     operators: list[str]
     mean: Floats
     covariance: Floats
-    exact: NDArray[np.bool_]
+    exact: Booleans
     freedom: float
     nugget: float
+    own_weight: float = 0.0
 
     @property
     def deviation(self) -> Floats:
         """Standard error of every score; 0 for exact ones."""
         return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
 
+    @checked
     def interval(self, confidence: float = 0.9) -> tuple[Floats, Floats]:
         """Return the ends of intervals that hold a score with the given confidence."""
         from scipy.stats import t
@@ -63,8 +79,11 @@ class Estimate:
         reach = t.ppf(0.5 + confidence / 2, self.freedom) * self.deviation
         return self.mean - reach, self.mean + reach
 
+    @checked
     def draws(self, count: int, seed: int = 0) -> Floats:
         """Draw all scores together, shape (operator, count): a multivariate t."""
+        if count < 1:
+            raise InputError(f"Expected at least one draw, got {count}.")
         random = generator(seed, "estimate")
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -75,6 +94,7 @@ class Estimate:
         return drawn
 
 
+@checked
 def krige(
     operators: Sequence[str],
     geometry: Floats,
@@ -83,6 +103,7 @@ def krige(
     *,
     chance: float = 0.0,
     scale: Floats | None = None,
+    own: Floats | None = None,
 ) -> Estimate:
     """Estimate the scores that are missing.
 
@@ -101,63 +122,143 @@ def krige(
     scale : array, shape (operator,), optional
         A score times this is what geometry carries over, see
         :attr:`sclcs.estimation.Geometry.share_scale`.
+    own : array, shape (operator,), optional
+        Scores on the core-set, NaN where there is none. Never of a core-set that was chosen by
+        scores: the errors of the known operators were searched away there.
 
     Returns
     -------
     Estimate
     """
+    _require_shapes(operators, geometry, scores, families, {"scale": scale, "own": own})
     known = np.isfinite(scores)
-    if known.sum() < FEWEST_KNOWN or len(set(np.asarray(families)[known])) < 2:
+    names = np.asarray(families, dtype=str)
+    if not _enough(names[known]):
         raise InputError(
             f"Estimating needs the exact scores of at least {FEWEST_KNOWN} operators of two "
             f"families, got {int(known.sum())}."
         )
     factor = np.ones(len(scores)) if scale is None else scale
-    target = ((scores - chance) * factor)[known]
-    groups = _group_codes(np.asarray(families, dtype=object)[known])
-    inner = geometry[np.ix_(known, known)]
-    nugget, variance = _choose_nugget(inner, target, groups)
-    weights = np.linalg.solve(inner + nugget * np.eye(len(inner)), geometry[np.ix_(known, ~known)])
-    mean = scores.copy()
-    mean[~known] = chance + (weights.T @ target) / factor[~known]
-    spread = geometry[np.ix_(~known, ~known)] - geometry[np.ix_(~known, known)] @ weights
-    spread = variance * (spread + nugget * np.eye(len(spread)))
-    covariance = np.zeros_like(geometry)
-    covariance[np.ix_(~known, ~known)] = spread / np.outer(factor[~known], factor[~known])
-    freedom = float(max(len(np.unique(groups)) - 1, 1))
-    return Estimate(list(operators), mean, covariance, known, freedom, nugget)
+    target = (scores - chance) * factor
+    process = Process.learn(
+        geometry[np.ix_(known, known)], target[known], names[known].tolist(), NUGGETS
+    )
+    found = _carry(process, geometry, known, ~known)
+    weight = 0.0
+    if own is not None:
+        witness = _Witness.of(geometry, target, (own - chance) * factor, names, process)
+        if witness is not None:
+            found, weight = witness.join(found)
+    mean, covariance = scores.copy(), np.zeros_like(geometry)
+    mean[~known] = chance + found.mean / factor[~known]
+    covariance[np.ix_(~known, ~known)] = found.covariance / np.outer(factor[~known], factor[~known])
+    freedom = float(max(len(np.unique(names[known])) - 1, 1))
+    return Estimate(list(operators), mean, covariance, known, freedom, process.nugget, weight)
 
 
-def _group_codes(names: NDArray[np.object_]) -> Integers:
-    return np.unique(names.astype(str), return_inverse=True)[1].astype(np.int64)
+def _require_shapes(
+    operators: Sequence[str],
+    geometry: Floats,
+    scores: Floats,
+    families: Sequence[str],
+    others: Mapping[str, Floats | None],
+) -> None:
+    count = len(operators)
+    given = {"geometry": geometry.shape, "scores": scores.shape, "families": (len(families),)}
+    given |= {name: values.shape for name, values in others.items() if values is not None}
+    for name, shape in given.items():
+        expected = (count, count) if name == "geometry" else (count,)
+        if shape != expected:
+            raise InputError(
+                f"Expected {name} of {count} operators to have the shape {expected}, got {shape}."
+            )
 
 
-def _choose_nugget(inner: Floats, target: Floats, groups: Integers) -> tuple[float, float]:
-    """Return the nugget under which left-out families are least surprising, and the variance."""
-    found = [(nugget, *_left_out_families(inner, target, groups, nugget)) for nugget in NUGGETS]
-    nugget, variance, _ = min(found, key=lambda row: row[2])
-    return nugget, variance
+def _enough(families: NDArray[np.str_]) -> bool:
+    return len(families) >= FEWEST_KNOWN and len(set(families)) > 1
 
 
-def _left_out_families(
-    inner: Floats, target: Floats, groups: Integers, nugget: float
-) -> tuple[float, float]:
-    """Return the variance that left-out families call for, and how surprising they are with it.
+def _carry(process: Process, geometry: Floats, known: Booleans, others: Booleans) -> Carried:
+    return process.carry(geometry[np.ix_(known, others)], geometry[np.ix_(others, others)])
 
-    The errors of a family that is left out, and their covariance, come from the inverse of the
-    whole matrix. A family counts with the square root of its size: its members are alike.
+
+@dataclass(frozen=True, eq=False)
+class _Witness:
+    """The scores on the core-set: of operators to estimate, with the errors to expect of them.
+
+    Parameters
+    ----------
+    seen : array of bool, shape (unknown,)
+        Which of the operators to estimate have a score on the core-set.
+    told : array, shape (seen,)
+        Their scores there.
+    expected : Carried
+        The errors of these scores.
+    errors : Process
+        Errors of the operators that are known on everybody too.
+    truth : Process
+        Exact scores of the same operators.
+    parts : list of array of int
+        Which of them are left out together.
     """
-    inverse = np.linalg.inv(inner + nugget * np.eye(len(inner)))
-    pulled = inverse @ target
-    squares, sizes, volumes = [], [], []
-    for group in np.unique(groups):
-        members = np.flatnonzero(groups == group)
-        block = inverse[np.ix_(members, members)]
-        error = np.linalg.solve(block, pulled[members])
-        squares.append(float(error @ block @ error) / len(members))
-        volumes.append(-np.linalg.slogdet(block)[1] / len(members))
-        sizes.append(np.sqrt(len(members)))
-    weights = np.array(sizes) / np.sum(sizes)
-    variance = float(weights @ np.array(squares))
-    surprise = float(np.log(max(variance, np.finfo(float).tiny)) + weights @ np.array(volumes))
-    return variance, surprise
+
+    seen: Booleans
+    told: Floats
+    expected: Carried
+    errors: Process
+    truth: Process
+    parts: list[NDArray[np.int64]]
+
+    @classmethod
+    def of(
+        cls,
+        geometry: Floats,
+        target: Floats,
+        own: Floats,
+        names: NDArray[np.str_],
+        process: Process,
+    ) -> _Witness | None:
+        """Learn the errors; None if too little is known."""
+        known, there = np.isfinite(target), np.isfinite(own)
+        both, seen = known & there, ~known & there
+        if not _enough(names[both]) or not seen.any():
+            return None
+        inner, families = geometry[np.ix_(both, both)], names[both].tolist()
+        errors = Process.learn(inner, (own - target)[both], families, ERROR_NUGGETS)
+        return cls(
+            seen[~known],
+            own[seen],
+            _carry(errors, geometry, both, seen),
+            errors,
+            Process(inner, target[both], process.nugget, process.variance),
+            left_out_halves(families),
+        )
+
+    def join(self, prior: Carried) -> tuple[Carried, float]:
+        """Add the witness to what geometry says; return the posterior and the witness's weight."""
+        noise = self.expected.covariance
+        before = prior.covariance[np.ix_(self.seen, self.seen)]
+        weight = float(np.trace(before) / (np.trace(before) + np.trace(noise)))
+        if weight < LEAST_WEIGHT:
+            return prior, 0.0
+        gain = np.linalg.solve(before + noise, prior.covariance[self.seen]).T
+        surprise = self.told - prior.mean[self.seen] - self.expected.mean
+        left = prior.covariance - gain @ prior.covariance[self.seen]
+        return Carried(prior.mean + gain @ surprise, self._widen() * left), weight
+
+    def _widen(self) -> float:
+        """Return how much larger squared errors of left-out halves are than they should be.
+
+        Geometry and own scores are two models, and their errors need not be independent as the
+        posterior takes them to be. The known operators, left out in halves, show what that costs.
+        """
+        ratios, sizes = [], []
+        for score, error in zip(
+            self.truth.leave_out(self.parts), self.errors.leave_out(self.parts), strict=True
+        ):
+            gain = np.linalg.solve(score.covariance + error.covariance, score.covariance).T
+            missed = score.error - gain @ (score.error + error.error)
+            expected = np.diagonal(score.covariance - gain @ score.covariance)
+            ratios.append(float(np.mean(missed**2 / expected)))
+            sizes.append(np.sqrt(len(missed)))
+        return max(1.0, float(np.average(ratios, weights=sizes)))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs.core.arguments import checked
+from sclcs.core.errors import InputError
 from sclcs.estimation.kriging import Estimate
 
 __all__ = ["Outlook", "look_ahead", "next_operator", "next_purchase"]
@@ -54,6 +56,7 @@ class Outlook:
         return float(self.ahead[list(operators)].max(axis=0).mean())
 
 
+@checked
 def look_ahead(
     estimate: Estimate, *, k: int = 10, confidence: float = 0.9, seed: int = 0
 ) -> Outlook:
@@ -73,6 +76,8 @@ def look_ahead(
     -------
     Outlook
     """
+    if k < 1:
+        raise InputError(f"Expected k of at least 1, got {k}.")
     drawn = estimate.draws(DRAWS, seed)
     places = drawn.argmax(axis=0)
     best = np.bincount(places, minlength=len(drawn)) / DRAWS
@@ -99,6 +104,7 @@ def look_ahead(
     )
 
 
+@checked
 def next_operator(outlook: Outlook, seconds: Floats) -> int | None:
     """Return the operator whose computation is expected to gain most per second.
 
@@ -118,6 +124,7 @@ def next_operator(outlook: Outlook, seconds: Floats) -> int | None:
     return place if rate[place] > 0 else None
 
 
+@checked
 def next_purchase(
     outlooks: Sequence[Outlook],
     scales: Sequence[float],
@@ -145,6 +152,11 @@ def next_purchase(
     int or None
         None if nothing that fits promises a gain.
     """
+    if len(scales) != len(outlooks) or len(seconds) != len(bundles):
+        raise InputError(
+            "Expected one scale per outlook and the seconds of every bundle, got "
+            f"{len(scales)} of {len(outlooks)} and {len(seconds)} of {len(bundles)}."
+        )
     best, place = 0.0, None
     for number, (bundle, cost) in enumerate(zip(bundles, seconds, strict=True)):
         if cost > left:

@@ -25,13 +25,48 @@ from sclcs.selection.registry import Choice, Selector, register
 from sclcs.selection.sample_order import chances
 from sclcs.selection.strata import hardest_share, without_hardest
 
-__all__ = ["BOSS", "benefit_matrix", "class_budgets", "difficulty_weights"]
+__all__ = [
+    "BOSS",
+    "benefit_matrix",
+    "class_budgets",
+    "difficulty_weights",
+    "size_aware_shape",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 USUAL_ERROR_EPOCHS = 6
 LARGEST_KERNEL = 30_000  # samples; 3.6 GB in single precision
+
+
+def size_aware_shape(
+    ratio: float, asked: tuple[float | None, float | None] = (None, None)
+) -> tuple[float, float]:
+    """Return the Beta density whose favoured difficulty is the share of samples that is kept.
+
+    The method's paper asks for easier samples in smaller subsets; its released code leaves the
+    parameters to the user, with (2, 2) as an example. Of the same concentration, the density
+    here has its mode at the ratio, and is (2, 2) for one half.
+
+    Parameters
+    ----------
+    ratio : float
+        Share of the samples in the core-set.
+    asked : (float or None, float or None)
+        The user's choice, of one or both.
+
+    Returns
+    -------
+    (float, float)
+
+    Examples
+    --------
+    >>> [size_aware_shape(ratio) for ratio in (0.1, 0.5)]
+    [(1.2, 2.8), (2.0, 2.0)]
+    """
+    first, second = asked
+    return (1 + 2 * ratio if first is None else first, 3 - 2 * ratio if second is None else second)
 
 
 def difficulty_weights(errors: Floats, shape: tuple[float, float]) -> Floats:
@@ -88,8 +123,12 @@ def class_budgets(counts: Integers, size: int) -> Integers | None:
 class BossParameters(ClassifierParameters):
     """Parameters of ``boss``."""
 
-    beta_a: float = setting("first parameter of the Beta density of difficulty", 2.0, gt=0)
-    beta_b: float = setting("second parameter; larger favours easier samples", 2.0, gt=0)
+    beta_a: float | None = setting(
+        "first parameter of the Beta density of difficulty; by the size if not given", None, gt=0
+    )
+    beta_b: float | None = setting(
+        "second parameter; larger favours easier samples; by the size if not given", None, gt=0
+    )
     cutoff: float | None = setting(
         "share of the hardest samples to discard; 0.3, 0.1 or 0 by ratio", None, ge=0, lt=1
     )
@@ -128,7 +167,7 @@ def _groups(
 
 
 def _choose(cohort: Cohort, size: int, seed: int, parameters: BossParameters) -> Choice:
-    shape = parameters.beta_a, parameters.beta_b
+    shape = size_aware_shape(size / len(cohort), (parameters.beta_a, parameters.beta_b))
     share = hardest_share(parameters.cutoff, size, len(cohort))
     epochs = settings_of(parameters).epochs
     used = fitting_epochs(parameters.error_epochs, USUAL_ERROR_EPOCHS, epochs, "error_epochs")
@@ -151,6 +190,7 @@ def _choose(cohort: Cohort, size: int, seed: int, parameters: BossParameters) ->
         n_without_gain += int((gains <= 0).sum())
     facts = {
         "cutoff_used": share,
+        "beta_used": list(shape),
         "pools": len(groups),
         "samples_without_gain": n_without_gain,
         "error_epochs_used": [0, used - 1],
@@ -171,12 +211,13 @@ def _require_memory(n_candidates: int) -> None:
 BOSS = register(
     Selector(
         name="boss",
-        summary="Samples that represent all others best, weighted towards medium difficulty.",
+        summary="Samples that represent all others best; easier ones in smaller core-sets.",
         reference=(
             "Acharya et al., Balancing feature similarity and label variability for optimal "
             "size-aware one-shot subset selection (ICML 2024)"
         ),
         choose=_choose,
+        version=2,
         parameters=BossParameters,
         needs_labels=True,
         network="classifier",

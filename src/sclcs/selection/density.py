@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError
 
 __all__ = ["StablePool", "draw_balanced", "stable_pool"]
@@ -44,6 +45,7 @@ class StablePool:
     weights: Floats
 
 
+@checked
 def stable_pool(
     scores: ArrayLike,
     *,
@@ -81,11 +83,11 @@ def stable_pool(
     """
     if not 0 <= beta < 1:
         raise InputError(f"Expected beta (the share filtered out) in [0, 1), got {beta}.")
-    if bw_adjust <= 0 or epsilon < 0:
+    if not (bw_adjust > 0 and epsilon >= 0):
         raise InputError(
             f"Expected bw_adjust above 0 and epsilon of at least 0, got {bw_adjust}, {epsilon}."
         )
-    values = np.asarray(scores, dtype=np.float64)
+    values = _one_per_sample(scores)
     finite = np.flatnonzero(np.isfinite(values))
     if not len(finite):
         raise InputError(f"No sample has a finite score (of {len(values)}); train longer.")
@@ -94,6 +96,16 @@ def stable_pool(
     density = _density(values[rows], bw_method, bw_adjust)
     weights = 1 / (density + epsilon)
     return StablePool(rows, threshold, density, weights / weights.sum())
+
+
+def _one_per_sample(scores: ArrayLike) -> Floats:
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(())
+    if values.ndim != 1:
+        raise InputError(f"Expected one score per sample, a list of numbers, got {scores!r}.")
+    return values
 
 
 def _density(values: Floats, bw_method: str | float, bw_adjust: float) -> Floats:
@@ -105,15 +117,16 @@ def _density(values: Floats, bw_method: str | float, bw_adjust: float) -> Floats
     scaled = (values - values.min()) / spread  # scores may be of order 1e-9
     try:
         estimate = gaussian_kde(scaled, bw_method=bw_method)  # type: ignore[arg-type]
+        estimate.set_bandwidth(estimate.factor * bw_adjust)
+        density: Floats = np.asarray(estimate(scaled), dtype=np.float64) / spread
     except (ValueError, TypeError) as error:
         raise InputError(
             f"Expected bw_method to be scott, silverman or a number, got {bw_method!r} ({error})."
         ) from error
-    estimate.set_bandwidth(estimate.factor * bw_adjust)
-    density: Floats = np.asarray(estimate(scaled), dtype=np.float64) / spread
     return density
 
 
+@checked
 def draw_balanced(pool: StablePool, size: int, rng: np.random.Generator) -> Integers:
     """Draw samples one after the other, each in proportion to its weight among those left.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -170,9 +169,10 @@ def find_selector(name: str) -> Selector:
     return SELECTORS[name]
 
 
+@checked
 def core_size(cohort: Cohort, ratio: float) -> int:
     """Return int(ratio * number of samples), at least one, or say what is wrong."""
-    if not isinstance(ratio, Real) or not 0 < ratio <= 1:
+    if not 0 < ratio <= 1:
         raise InputError(f"Expected a ratio above 0 and at most 1, got {ratio!r}.")
     size = int(ratio * len(cohort))
     if size < 1:

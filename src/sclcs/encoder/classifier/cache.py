@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.arguments import checked
 from sclcs.encoder.cache import cache_place, kept_training
 from sclcs.encoder.classifier.settings import ClassifierSettings
 from sclcs.encoder.classifier.train import train_classifier
@@ -16,6 +17,7 @@ from sclcs.encoder.identity import training_identity
 __all__ = ["trained_classifier"]
 
 
+@checked
 def trained_classifier(
     cohort: Cohort,
     settings: ClassifierSettings | None = None,

@@ -88,7 +88,7 @@ class ClassifierSettings(LearningSettings):
     def _as_windows(cls, value: object) -> object:
         if not isinstance(value, list | tuple):
             return value
-        return tuple(tuple(window) for window in value)
+        return tuple(tuple(item) if isinstance(item, list) else item for item in value)
 
     @model_validator(mode="after")
     def _check_epochs(self) -> Self:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.sample_order import id_order
+from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.provenance import versions
 from sclcs.encoder.classifier.settings import ClassifierSettings
@@ -69,6 +70,7 @@ def class_numbers(cohort: Cohort, task: str) -> NDArray[np.int64]:
     return numbers.astype(np.int64)
 
 
+@checked
 def train_classifier(
     cohort: Cohort,
     settings: ClassifierSettings | None = None,

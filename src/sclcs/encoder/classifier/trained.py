@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sclcs.core.arguments import checked
 from sclcs.encoder.classifier.settings import ClassifierSettings
 from sclcs.encoder.training_folder import reading_training, training_facts, writing_training
 
@@ -92,6 +93,7 @@ class TrainedClassifier:
         """Whether each sample was predicted right at each epoch (sample, epoch)."""
         return self.margin > 0
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the training as a folder of CSV, JSON and npz; :meth:`open` reads it back.
 
@@ -112,6 +114,7 @@ class TrainedClassifier:
         return Path(path)
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> TrainedClassifier:
         """Read a training written by :meth:`save`."""
         with reading_training(path, KIND) as (folder, stored):

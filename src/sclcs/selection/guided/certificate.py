@@ -16,7 +16,7 @@ of Kendall's tau.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.benchmark.consistency import gains, ndcg
-from sclcs.core.progress import track
 from sclcs.core.seeds import generator
 from sclcs.selection.guided.objective import asked_scores, fit_line, operator_weights
 from sclcs.selection.guided.panel import Panel
 from sclcs.selection.guided.search import Found
 
-__all__ = ["Certificate", "LeftOut", "certify", "kin", "leave_groups_out"]
+__all__ = ["Certificate", "LeftOut", "certify", "group_flags", "kin", "leave_groups_out"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -151,9 +150,13 @@ def _go_together(table: Floats, panel: Panel, family: str) -> Floats:
     return np.asarray(((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1)).mean(1))
 
 
-def leave_groups_out(
-    panel: Panel, groups: Sequence[str], choose: Callable[[Flags], Found]
-) -> LeftOut:
+def group_flags(groups: Sequence[str]) -> list[Flags]:
+    """Return the operators of every group, by flags, in the order of the groups' names."""
+    names = np.asarray(groups, dtype=object)
+    return [np.asarray(names == name, dtype=np.bool_) for name in sorted(set(groups))]
+
+
+def leave_groups_out(panel: Panel, groups: Sequence[str], chosen: Sequence[Found]) -> LeftOut:
     """Predict the scores of each group with a core-set that never saw it.
 
     Parameters
@@ -161,19 +164,15 @@ def leave_groups_out(
     panel : Panel
     groups : sequence of str
         Of each operator.
-    choose : callable
-        From the operators that are left out (flags) to a core-set that was chosen (and
-        weighted) without them.
+    chosen : sequence of Found
+        For each of :func:`group_flags`, the core-set that was chosen (and weighted) without it.
 
     Returns
     -------
     LeftOut
     """
-    names = np.asarray(groups, dtype=object)
     implied = np.full_like(panel.asked, np.nan)
-    for name in track(sorted(set(groups)), "leaving families out"):
-        out = np.asarray(names == name, dtype=np.bool_)
-        found = choose(out)
+    for out, found in zip(group_flags(groups), chosen, strict=True):
         scores = asked_scores(panel, found.rows, found.weights)
         if scores is None:
             continue
@@ -218,8 +217,10 @@ def certify(
     for task, name in enumerate(left_out.tasks):
         random = generator(seed, "guided", "certificate")
         errors = _Errors.of(left_out.full[task], left_out.implied[task], left_out.groups)
-        drawn = np.array([_imagine(errors, sizes, k, random) for _ in range(DRAWS)])
-        ends = [_interval(values, confidence, counts[0]) for values in drawn.T]
+        drawn = [_imagine(errors, sizes, random) for _ in range(DRAWS)]
+        orders = [ndcg(gains(truth), core, k) for truth, core in drawn]
+        taus = [_kendall(truth, core) for truth, core in drawn]
+        ends = [_interval(np.array(values), confidence, counts[0]) for values in (orders, taus)]
         certificates.append(
             Certificate(name, left_out.scores[task], k, ends[0], ends[1], confidence, *counts)
         )
@@ -256,9 +257,9 @@ class _Errors:
 
 
 def _imagine(
-    errors: _Errors, sizes: Sequence[int], k: int, random: np.random.Generator
-) -> tuple[float, float]:
-    """Return nDCG and Kendall's tau of imaginary unseen families.
+    errors: _Errors, sizes: Sequence[int], random: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return the true scores of imaginary unseen families, and those on the core-set.
 
     A family has the error size of one of the panel's groups, as uncertain as the few
     operators it was measured on leave it (a chi-squared variance). Its scores lie about one
@@ -276,7 +277,7 @@ def _imagine(
     own = random.standard_normal(len(family))
     shared = random.standard_normal(n_families)[family]
     core = truth + scale[family] * (np.sqrt(SHARED) * shared + np.sqrt(1 - SHARED) * own)
-    return ndcg(gains(truth), core, k), _kendall(truth, core)
+    return truth, core
 
 
 def _kendall(first: Floats, second: Floats) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
+from sclcs.core.progress import track
 from sclcs.selection.guided.certificate import (
     Certificate,
     certify,
+    group_flags,
     kin,
     leave_groups_out,
 )
@@ -188,9 +189,7 @@ class Guide:
         found = self._search(self._input(drawn, None))
         certificates: list[Certificate] = []
         if certified:
-            certificates = self._certify(
-                drawn.scored, lambda left_out: self._search(self._input(drawn, left_out))
-            )
+            certificates = self._certify(drawn)
         used = [float(value) for value in drawn.distrust]
         return Guided(self.panel.rows[found.rows], found, self.panel.searched, certificates, used)
 
@@ -233,13 +232,15 @@ class Guide:
         found = Found(rows, float("inf"), float("inf"), 0)
         return Guided(self.panel.rows[rows], found, self.panel.searched, certificates, None)
 
-    def _certify(
-        self, scored: Sequence[Floats], choose: Callable[[NDArray[np.bool_]], Found]
-    ) -> list[Certificate]:
-        settings = self.settings
-        left_out = leave_groups_out(self.panel, kin(self.panel, scored), choose)
+    def _certify(self, drawn: _Drawn) -> list[Certificate]:
+        """Search again without each group of families, and see what that says of it."""
+        settings, groups = self.settings, kin(self.panel, drawn.scored)
+        chosen = [
+            self._search(self._input(drawn, out))
+            for out in track(group_flags(groups), "leaving families out")
+        ]
         return certify(
-            left_out,
+            leave_groups_out(self.panel, groups, chosen),
             k=settings.k,
             sizes=unseen_families(self.panel),
             confidence=settings.confidence,

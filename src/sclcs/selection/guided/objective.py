@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.benchmark import Kernel, Question, make_question
+from sclcs.benchmark import Kernel, Question, find_criterion, make_question
 from sclcs.cohort.coreset import CoreSet
 from sclcs.selection.guided.kernel import FORMULAS, Goal, core_sums, misfit, scores_of
 from sclcs.selection.guided.panel import PROXY, Panel, score_of
@@ -170,7 +170,8 @@ def _scores(panel: Panel, question: Question, name: str) -> list[float]:
         for place in range(len(panel.operators))
     )
     moved = replace(question, samples=question.samples.iloc[question.rows], rows=_all(question))
-    return [score_of(kernel, moved, name) for kernel in kernels]
+    criterion = find_criterion(name, moved.target)
+    return [score_of(kernel, moved, criterion) for kernel in kernels]
 
 
 def _all(question: Question) -> Integers:

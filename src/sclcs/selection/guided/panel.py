@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.benchmark import (
+    Criterion,
     FCSource,
     Kernel,
     KernelView,
@@ -232,9 +233,9 @@ def _gather(  # noqa: PLR0917
     targets = [question.target for question in asked]
     pooled = [_question(cohort, target, POOLED) for target in targets]
     wanted = [
-        *((question, _searched(scores)) for question in pooled),
-        *((question, PROXY) for question in pooled),
-        *zip(asked, scores, strict=True),
+        *((question, find_criterion(_searched(scores), question.target)) for question in pooled),
+        *((question, find_criterion(PROXY, question.target)) for question in pooled),
+        *((q, find_criterion(name, q.target)) for q, name in zip(asked, scores, strict=True)),
     ]
     similarity = np.empty((len(rows), len(rows), len(operators)), dtype=np.float32)
     found: list[Floats] = []
@@ -282,22 +283,24 @@ def _first(similarity: NDArray[np.float32], n_operators: int) -> NDArray[np.floa
     return np.ascontiguousarray(similarity[:, :, :n_operators])
 
 
-def _full_scores(kernel: Kernel, wanted: Sequence[tuple[Question, str]]) -> tuple[Floats, str]:
+def _full_scores(
+    kernel: Kernel, wanted: Sequence[tuple[Question, Criterion]]
+) -> tuple[Floats, str]:
     """Return the score of every question, and why the operator cannot guide (or nothing)."""
     unusable = ~kernel.screen.usable
     if unusable.any():
         return np.empty(0), f"{int(unusable.sum())} samples have no usable matrix"
     _ = kernel.similarity  # one product serves every question
-    scores = np.array([score_of(kernel, question, name) for question, name in wanted])
+    scores = np.array([score_of(kernel, question, criterion) for question, criterion in wanted])
     if not np.isfinite(scores).all():
         return scores, "its score does not exist"
     return scores, ""
 
 
-def score_of(kernel: Kernel, question: Question, name: str) -> float:
+def score_of(kernel: Kernel, question: Question, criterion: Criterion) -> float:
     """Return one score of an operator under a question about the samples of its kernel."""
     view = KernelView(kernel.take(question.rows), question)
-    return float(find_criterion(name, question.target).compute(view)[0])
+    return float(criterion.compute(view)[0])
 
 
 def _check_enough(kept: Sequence[str], left_out: dict[str, str]) -> None:
