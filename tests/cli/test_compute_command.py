@@ -5,6 +5,7 @@ import pytest
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.spi.fc_store import FCStore
+from store_damage import as_format_3
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_status_shows_the_table_and_finds_damage(sclcs, saved, tmp_path):
     assert shown.code == 0
     assert "2 operators on 7 samples" in shown.out
     assert "0 damaged chunks, 0 damaged records." in shown.out
-    chunk = FCStore.open(out).layout.chunk_file("pec", 0)
+    chunk = FCStore.open(out).layout.shard_file("pec", 0)
     chunk.write_bytes(np.random.default_rng(0).bytes(100))
     shown = sclcs("fc", "status", out, "--check", "--json")
     assert shown.code == 2
@@ -137,3 +138,21 @@ def test_status_shows_the_table_and_finds_damage(sclcs, saved, tmp_path):
         "1 damaged chunks, 0 damaged records; run the same"
         in sclcs("fc", "status", out, "--check").out
     )
+
+
+def test_a_store_of_an_older_format_is_named_and_copied(sclcs, saved, tmp_path):
+    sclcs("compute", saved, "--spis", "pec,cov_OAS", "--out", tmp_path / "fc")
+    old = as_format_3(FCStore.open(tmp_path / "fc"), tmp_path / "old")
+    refused = sclcs("compute", saved, "--spis", "pec,kendalltau", "--out", old.path)
+    assert refused.code == 2
+    assert "older format" in refused.err
+    assert f"`sclcs fc repack {old.path} --out NEW`" in refused.err
+    shown = sclcs("fc", "repack", old.path, "--out", tmp_path / "new")
+    assert shown.code == 0
+    assert "2 operators of 7 samples" in shown.out
+    again = sclcs("compute", saved, "--spis", "pec,kendalltau", "--out", tmp_path / "new")
+    assert again.code == 0
+    found = FCStore.open(tmp_path / "new")
+    assert set(found.complete_operators) == {"kendalltau", "cov_OAS", "pec"}
+    np.testing.assert_array_equal(found.matrices("pec"), old.matrices("pec"))
+    assert sclcs("fc", "repack", old.path, "--out", tmp_path / "new").code == 2

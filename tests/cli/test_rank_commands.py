@@ -43,6 +43,18 @@ def do_rank(sclcs, study, out, *more):
     return sclcs("rank", study / "c.zarr", *options, *more)
 
 
+def test_the_card_is_told_and_a_wrong_criterion_before_the_work(sclcs, study, tmp_path):
+    out = tmp_path / "ranking.csv"
+    wrong = do_rank(sclcs, study, out, "--task", "diagnosis", "--criteria", "reliability,sexx")
+    assert wrong.code == 2
+    assert "There is no column 'sexx'" in wrong.err
+    assert not out.exists()
+    shown = do_rank(sclcs, study, out, "--task", "diagnosis", "--criteria", "reliability")
+    assert shown.code == 0
+    assert "- The first for diagnosis, " in shown.out
+    assert shown.out.rstrip().endswith(f"Wrote {tmp_path / 'ranking-card.csv'}")
+
+
 def test_rank_writes_the_ranking_and_the_picture(sclcs, study, tmp_path):
     out, picture = tmp_path / "ranking.csv", tmp_path / "ranking.png"
     shown = do_rank(sclcs, study, out, "--task", "diagnosis", "--plot", picture)

@@ -31,7 +31,7 @@ def test_a_run_shows_its_stages_the_best_operators_and_the_report(sclcs, cohort,
         assert f"task {task}, on the whole cohort" in shown.out
         row = folder.confirmed(task).table.iloc[0]
         assert f"{row['spi']}" in shown.out
-        assert f"{row['low']:.3f} to {row['high']:.3f}" in shown.out
+        assert f"{row['low']:.4f} to {row['high']:.4f}" in shown.out
     assert shown.out.rstrip().endswith(f"Report: {folder.report_file}")
     again = sclcs(
         "run", cohort, "--task", "diagnosis", "--task", "sex", *QUICK, "--out", out, "--json"
@@ -41,6 +41,30 @@ def test_a_run_shows_its_stages_the_best_operators_and_the_report(sclcs, cohort,
     assert facts["report"] == str(folder.report_file)
     assert set(facts["best"]) == {"diagnosis", "sex"}
     assert "[9/9] Write the report: done before" in again.err
+    assert sclcs("run", "status", out).out == sclcs("status", out).out
+    assert json.loads(sclcs("run", "status", out, "--json").out)["stages"]["report"]
+
+
+def test_what_may_explain_an_effect_is_told_before_the_work(sclcs, tmp_path):
+    cohort = simulate_cohort(24, 2, 5, length=60, stride=60, seed=1)
+    cohort.samples["site"] = cohort.samples["diagnosis"].map({"HC": "x", "MDD": "y"})
+    cohort.save(tmp_path / "c.zarr")
+    asked = ["run", tmp_path / "c.zarr", "--task", "diagnosis", "--until", "check"]
+    shown = sclcs(*asked, "--out", tmp_path / "ONE")
+    assert shown.code == 0, shown.err
+    said = " ".join(shown.err.split())
+    assert "diagnosis goes with the site (Cramér's V" in said
+    assert "--covariates site" in said
+    quiet = sclcs(*asked, "--covariates", "site", "--out", tmp_path / "TWO")
+    assert "goes with the site" not in quiet.err
+
+
+def test_a_criterion_that_the_cohort_lacks_is_told_before_the_work(sclcs, cohort, tmp_path):
+    asked = ["run", cohort, "--task", "diagnosis", *QUICK, "--criteria", "motion,handedness"]
+    shown = sclcs(*asked, "--out", tmp_path / "RUN")
+    assert shown.code == 2
+    assert "There is no column 'handedness'" in shown.err
+    assert "[1/" not in shown.out
 
 
 def test_options_beat_the_file(sclcs, cohort, tmp_path):
@@ -91,3 +115,6 @@ def test_what_is_missing_is_said(sclcs, cohort, tmp_path):
     assert shown.code == 2
     assert str(tmp_path / "nothing.zarr") in shown.err
     assert not (tmp_path / "RUN").exists()
+    two = sclcs("run", cohort, tmp_path, "--out", tmp_path / "RUN")
+    assert two.code == 2
+    assert "Expected one cohort, got" in two.err

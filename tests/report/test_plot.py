@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import sclcs
 from sclcs.benchmark import rank
@@ -91,6 +92,15 @@ def test_chords_are_the_strongest_connections(fc):
     drawn = sclcs.plot.chord(matrix, shown=1)
     ends = drawn.patches[0].get_path().vertices[[0, 2]]
     np.testing.assert_allclose(ends, [[0, 1], [0, -1]], atol=1e-12)
+
+
+def test_names_of_a_geometry_do_not_overlap(fc, ranking):
+    for drawn in (sclcs.plot.geometry(), sclcs.plot.geometry(fc, ranking=ranking)):
+        drawn.figure.draw_without_rendering()
+        boxes = [Text.get_window_extent(text) for text in drawn.texts]  # without their lines
+        assert len(boxes) >= 3
+        for k, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[:k])
 
 
 def test_geometry_puts_alike_operators_together(fc, ranking):

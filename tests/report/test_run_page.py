@@ -4,12 +4,14 @@ import json
 import re
 import shutil
 from html.parser import HTMLParser
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pandas as pd
 import pytest
 from run_example import IMAGE, OPERATORS, REGION, SITE, TITLE, make_run
 
+from sclcs.benchmark import Ranking
 from sclcs.benchmark.verdict import entry_name
 from sclcs.core.seal import signed
 from sclcs.encoder import EncoderSettings, TrainedEncoder
@@ -116,9 +118,10 @@ def test_the_card_shows_every_operator_in_pictures_and_in_a_table(finished_run, 
         assert sentence in page.text
     tips = [found.get("data-tip", "").replace("−", "-") for found in page.tags("circle")]
     for row in card.table.to_dict(orient="records"):
-        shown = [tip for tip in tips if f"({row['spi']}): diagnosis {row['target']:.3f}" in tip]
+        target, motion = (number(row[name]).replace("−", "-") for name in ("target", "motion"))
+        shown = [tip for tip in tips if f"({row['spi']}): diagnosis {target}" in tip]
         assert len(shown) == len(card.names), row["spi"]  # one picture per criterion
-        assert all(f"motion {row['motion']:.3f}" in tip for tip in shown)
+        assert all(f"motion {motion}" in tip for tip in shown)
         assert all(("on the front" in tip) == row["front"] for tip in shown)
     assert "lower is better" in page.text
     assert "higher is better" in page.text
@@ -143,11 +146,16 @@ def test_the_answer_names_the_best_on_everybody(finished_run, page):
     assert run_costs(RunParts(finished_run)).everything == costs["everything_measured"]
 
 
-def test_every_operator_is_a_row(finished_run, page):
+def test_every_operator_is_a_row_and_equivalents_are_one(finished_run, page, html):
     tables = [found["id"] for found in page.tags("table") if "sortable" in found.get("class", "")]
     assert tables == ["ranking-table-1", "ranking-table-2", "card-table-1", "card-table-2"]
     rows = [found for found in page.tags("tr") if "data-family" in found]
-    assert len(rows) == 2 * len(OPERATORS)
+    groups = [finished_run.truth(task).groups for task in ("subject", "diagnosis")]
+    assert all(len(found) < len(OPERATORS) for found in groups)
+    assert all(sum(1 + len(also) for also in found["also"]) == len(OPERATORS) for found in groups)
+    assert len(rows) == sum(len(found) for found in groups)
+    assert re.search(r"<code>cov_EmpiricalCovariance</code> <small[^>]*>and \d equivalents?<", html)
+    assert re.search(r">= [^<]*cov_LedoitWolf", html)  # the search finds it all the same
     assert {row["data-directed"] for row in rows} == {"yes", "no"}
     assert all(float(row["data-cost"]) >= 0 for row in rows)
 
@@ -235,15 +243,50 @@ def test_the_methods_paragraph_says_what_was_done(finished_run, tmp_path):
     assert "95\u00a0% intervals and the set of operators that could be the best" in text
     assert "scored for subject by Cohen's d" in text
     assert "scored for diagnosis by explained share" in text
+    assert "d² = (W̄_a + W̄_b" in text  # what the score is for labels, and not for numbers
+    assert "f² / (1 + f²)" not in text
     best = finished_run.truth("diagnosis").groups.iloc[0]
     assert f"The highest score on the whole cohort is that of {entry_name(best)}" in text
     assert "Zhan L, Li Z, Huang J, Jia T (2026)" in references[0]
     assert any("10.1038/s43588-023-00519-x" in entry for entry in references)
     assert "two-stage sampling" not in references
+    assert "Whether classes scatter alike was tested by the same permutations" in text
+    assert any("homogeneity of multivariate dispersions" in entry for entry in references)
+    assert "Winkler" not in " ".join([text, *references])  # there are no covariates
     early = make_run(tmp_path / "RUN", until="check")
     text, references = methods_text(RunParts(early))
     assert "core-set" not in text
     assert len(references) == 1
+
+
+@pytest.mark.parametrize("estimated", [0, 2])
+def test_the_methods_of_a_budgeted_run_have_no_two_stages(finished_run, estimated):
+    truth = finished_run.truth("diagnosis")
+    table = truth.table.copy()
+    table.loc[table.index[:estimated], "source"] = "estimated"
+    run = RunParts(finished_run)
+    whole = Ranking(table, truth.task, truth.score, None, truth.provenance, truth.findings)
+    with patch.multiple(RunParts, budgeted=True, core=None, ranking=Mock(return_value=whole)):
+        text, _ = methods_text(run)
+    assert "two stages" not in text
+    assert "core-set" not in text
+    expected = (
+        f"{len(table) - 2} of them computed on all samples and 2 estimated from operators"
+        if estimated
+        else "were computed on all samples"
+    )
+    assert expected in text
+
+
+def test_the_methods_say_how_the_target_was_permuted_beside_covariates(finished_run):
+    truth = finished_run.truth("diagnosis")
+    question = {**truth.provenance["question"], "covariates": ["mean_fd"]}
+    facts = {**truth.provenance, "question": question}
+    adjusted = Ranking(truth.table, truth.task, truth.score, None, facts, truth.findings)
+    with patch.multiple(RunParts, tasks=("diagnosis",), ranking=Mock(return_value=adjusted)):
+        text, references = methods_text(RunParts(finished_run))
+    assert "what the covariates leave of the target was permuted (Winkler et al. 2014)." in text
+    assert any("Permutation inference for the general linear" in entry for entry in references)
 
 
 def trained(run, snapshots=None):

@@ -5,6 +5,7 @@ import pytest
 
 from sclcs.benchmark.criteria import CRITERIA
 from sclcs.benchmark.ranking import COLUMNS, Ranking
+from sclcs.benchmark.targets import Target
 from sclcs.report.html.sections.sureness import judge
 
 NAMES = ["kendalltau", "cov_OAS", "mi_gaussian"]
@@ -71,7 +72,13 @@ def judged(basis, **parts):
             "Several could be the best",
             "The data cannot tell these 2 operators apart",
         ),
-        ([0.9, 0.5, 0.4], 0.1, {"p": 0.3}, "No effect found", "No operator sees diagnosis"),
+        (
+            [0.9, 0.5, 0.4],
+            0.1,
+            {"p": 0.3},
+            "No effect found",
+            "No operator is shown to see diagnosis",
+        ),
         ([0.9, 0.5, 0.4], 0.1, {"p": None}, "Cannot be tested", "Whether any operator sees"),
         (
             [0.9, 0.5, 0.4],
@@ -95,7 +102,7 @@ def test_the_answer_is_read_from_all_operators_on_everybody(
 
 def test_an_effect_is_claimed_from_permutations_only():
     _, text = judged(make_ranking([0.9, 0.2, 0.1], p=0.2))
-    assert text.startswith("No operator sees diagnosis")
+    assert text.startswith("No operator is shown to see diagnosis")
     assert "family-wise p = 0.2" in text
     assert "could be" not in text
     _, text = judged(make_ranking([0.9, 0.2, 0.1], p=0.001))
@@ -181,9 +188,7 @@ def test_what_the_label_goes_with_is_said_unless_it_is_taken_out():
         {"kind": "goes-with-site", "where": "sex", "detail": "site: Cramér's V 0.77, p 0.001"},
     ]
     _, text = judged(make_ranking([0.9, 0.5, 0.4]), design=design)
-    assert (
-        "Labels that go with the site (site: Cramér's V 0.51, p 0.001); take the site out" in text
-    )
+    assert "diagnosis goes with the site (Cramér's V 0.51, p 0.001); take the site out" in text
     assert "Classes with fewer than ten subjects (diagnosis=MDD: 4 subjects)" in text
     assert "motion" not in text
     assert "0.77" not in text
@@ -230,3 +235,10 @@ def test_what_was_searched_is_said_where_it_is_not_what_is_certified(score, sear
     assert f"never saw by {CRITERIA[score].label} with nDCG@10 0.95" in text
     assert says in text
     assert ("The search" in text) == bool(says)
+
+
+def test_a_prediction_says_in_what_it_is_measured():
+    predict, share = CRITERIA["predict"], CRITERIA["share"]
+    assert predict.label_for(Target("age", "number")) == "cross-validated prediction (r)"
+    assert predict.label_for(Target("diagnosis", "classes")) == "cross-validated prediction (AUC)"
+    assert share.label_for(Target("age", "number")) == share.label

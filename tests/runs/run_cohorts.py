@@ -38,6 +38,16 @@ def results(path):
     return found
 
 
+def everything(path):
+    """Return all that a run found, its answer, map and plan too."""
+    folder = RunFolder(path)
+    found = results(path)
+    for file in (folder.answer_file, folder.geometry_file, folder.plan_file):
+        if file.exists():
+            found[file.name] = file.read_bytes()
+    return found
+
+
 def expect_same(path, fresh):
     """Compare with a run that began from nothing; only operators may be there beyond its own."""
     mine, expected = results(path), results(fresh)

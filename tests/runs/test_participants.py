@@ -1,6 +1,8 @@
 """The BIDS App: participants one by one, then the group, with the numbers of one cohort."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -77,6 +79,42 @@ def test_the_group_is_what_one_cohort_would_have_been(derivative, processed, qui
     before = (processed / "group" / "run" / "state.json").read_bytes()
     call(derivative, processed, "group", "--task", "subject")
     assert (processed / "group" / "run" / "state.json").read_bytes() == before
+
+
+def as_babs_calls(derivative, out, label, *more):
+    """Return the command in a participant's job: flags of its YAML file, then the participant."""
+    code = "from sclcs.cli.bids_app import main; main()"
+    flags = ["--skip-bids-validation", "--n_cpus", "1", "--length", "40", "--stride", "40"]
+    flags += ["--spis", ",".join(OPERATORS), *more]
+    return [
+        *(sys.executable, "-c", code, str(derivative), str(out), "participant"),
+        *(*flags, "--participant-label", label),
+    ]
+
+
+def test_jobs_side_by_side_share_the_folder_and_tell_by_their_exit_code(derivative, tmp_path):
+    out = tmp_path / "outputs"
+    labels = ["sub-01", "sub-02", "sub-77"]
+    jobs = [
+        subprocess.Popen(as_babs_calls(derivative, out, label), stderr=subprocess.PIPE, text=True)
+        for label in labels
+    ]
+    said = [job.communicate(timeout=300)[1] for job in jobs]
+    assert [job.returncode for job in jobs] == [0, 0, 2], said
+    assert "77 not found" in said[2]
+    assert "Traceback" not in said[2]
+    for label in labels[:2]:
+        assert FCStore.open(out / label / "fc.zarr").complete_operators
+    again = subprocess.run(as_babs_calls(derivative, out, "sub-01"), check=False)
+    assert again.returncode == 0  # a job that is sent again finds its work done
+    wrong = subprocess.run(
+        as_babs_calls(derivative, out, "sub-01", "--spis", "no_such_operator"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert wrong.returncode == 2
+    assert "no_such_operator" in wrong.stderr
 
 
 def test_mistakes_are_one_sentence(derivative, processed, tmp_path):

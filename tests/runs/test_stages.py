@@ -8,7 +8,7 @@ import pytest
 from sclcs.core.errors import InputError, UnknownNameError, WriteError
 from sclcs.core.identity import Identity
 from sclcs.core.seal import signed
-from sclcs.run_folder import RunState
+from sclcs.run_folder import RunFolder, RunState
 from sclcs.runs.stages import Stage, StoppedInStageError, run_stages
 
 
@@ -45,8 +45,7 @@ class Chain:
 
     def run(self, **options):
         self.lines = []
-        state = RunState(self.home / "state.json")
-        return run_stages(self.home, state, self.stages(), self.lines.append, **options)
+        return run_stages(RunFolder(self.home), self.stages(), self.lines.append, **options)
 
     def record(self, name):
         return json.loads(self.read("state.json"))["stages"][name]
@@ -103,8 +102,7 @@ def test_a_folder_is_an_output_too(tmp_path):
     stage = Stage("s", "Make", of, work, lambda: [tmp_path / "made"])
 
     def run():
-        state = RunState(tmp_path / "state.json")
-        return run_stages(tmp_path, state, [stage], lambda _: None)
+        return run_stages(RunFolder(tmp_path), [stage], lambda _: None)
 
     assert run() == ["s"]
     assert run() == []
@@ -161,7 +159,7 @@ def test_a_full_disk_or_a_read_only_folder_is_one_sentence_and_nothing_is_lost(c
     with pytest.raises(WriteError, match=says) as caught:
         chain.run()
     assert "stopped in stage 3 (Make c)" in str(caught.value)
-    assert "the same command goes on" in str(caught.value)
+    assert "the same command resumes it" in str(caught.value)
     assert chain.run() == ["c"]
 
 
@@ -197,7 +195,7 @@ def test_while_a_stage_is_redone_later_ones_are_in_doubt(chain):
 def test_a_stage_that_is_no_longer_wanted_leaves_nothing(chain):
     chain.run()
     stages = chain.stages()[:2]
-    run_stages(chain.home, RunState(chain.home / "state.json"), stages, lambda _: None)
+    run_stages(RunFolder(chain.home), stages, lambda _: None)
     assert not (chain.home / "c").exists()
 
 

@@ -30,6 +30,10 @@ Regions = Annotated[
     str | None,
     typer.Option(help="A region set (dosenbach-dmn33), or names or patterns with commas."),
 ]
+Tasks = Annotated[list[str] | None, typer.Option(help="Only these tasks.")]
+Sessions = Annotated[list[str] | None, typer.Option(help="Only these sessions.")]
+Runs = Annotated[list[str] | None, typer.Option(help="Only these runs.")]
+Space = Annotated[str | None, typer.Option(help="Value of the space- entity.")]
 Tr = Annotated[float | None, typer.Option(help="Repetition time in seconds.")]
 
 
@@ -135,10 +139,10 @@ def bids(
     *,
     cut: CutOptions,
     atlas: Annotated[str | None, typer.Option(help="Value of the seg- or atlas- entity.")] = None,
-    task: Annotated[list[str] | None, typer.Option(help="Only these tasks.")] = None,
-    session: Annotated[list[str] | None, typer.Option(help="Only these sessions.")] = None,
-    run: Annotated[list[str] | None, typer.Option(help="Only these runs.")] = None,
-    space: Annotated[str | None, typer.Option(help="Value of the space- entity.")] = None,
+    task: Tasks = None,
+    session: Sessions = None,
+    run: Runs = None,
+    space: Space = None,
     desc: Annotated[str | None, typer.Option(help="Value of the desc- entity.")] = None,
     entity: Annotated[
         list[str] | None, typer.Option(help="Another entity: reg=36Parameter; repeatable.")
@@ -240,10 +244,10 @@ def nifti(
     high_pass: Annotated[float | None, typer.Option(help="Cut-off in Hz.")] = None,
     detrend: Annotated[bool, typer.Option("--detrend", help="Remove a linear trend.")] = False,
     smoothing: Annotated[float | None, typer.Option(help="Spatial filter, FWHM in mm.")] = None,
-    task: Annotated[list[str] | None, typer.Option(help="Only these tasks.")] = None,
-    session: Annotated[list[str] | None, typer.Option(help="Only these sessions.")] = None,
-    run: Annotated[list[str] | None, typer.Option(help="Only these runs.")] = None,
-    space: Annotated[str | None, typer.Option(help="Value of the space- entity.")] = None,
+    task: Tasks = None,
+    session: Sessions = None,
+    run: Runs = None,
+    space: Space = None,
     labels: Labels = None,
     id_column: IdColumn = None,
     regions: Regions = None,

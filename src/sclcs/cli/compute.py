@@ -37,6 +37,13 @@ def compute(
     task_range: Annotated[
         str | None, typer.Option(help="Do share i of n of the tasks only, written i/n.")
     ] = None,
+    longest: Annotated[
+        float,
+        typer.Option(
+            help="Predicted CPU seconds; what takes longer is cut, so that a kill costs no more.",
+            min=0.001,
+        ),
+    ] = 600.0,
     force: Annotated[bool, typer.Option("--force", help="Compute these operators again.")] = False,
     seed: Annotated[int, typer.Option(help="Of operators that draw random numbers.")] = 0,
     json: JsonFlag = False,
@@ -62,7 +69,7 @@ def compute(
         if who.kind.hand_over is not None:
             _hand_over(computation, who, _command(cohort, out, requests, coreset, seed), json)
         else:
-            _fill(computation, who, share, json)
+            _fill(computation, who, share, longest, json)
     except KeyboardInterrupt:
         typer.echo(
             f"\nInterrupted. What is finished is safe in {out}; run the same command again"
@@ -99,11 +106,14 @@ def _share(task_range: str | None, force: bool) -> Share | None:
     return Share.parse(task_range)
 
 
-def _fill(computation: Computation, who: ExecutorChoice, share: Share | None, json: bool) -> None:
+def _fill(
+    computation: Computation, who: ExecutorChoice, share: Share | None, longest: float, json: bool
+) -> None:
     from sclcs.cli.fc_tables import print_fill, summarise_fill
     from sclcs.compute import fill_store
 
-    summary = summarise_fill(fill_store(computation, who, share=share), whole=share is None)
+    report = fill_store(computation, who, share=share, longest=longest)
+    summary = summarise_fill(report, whole=share is None)
     if json:
         print_json(summary)
     else:

@@ -42,6 +42,10 @@ def experiment(
     family_splits: Annotated[
         int | None, typer.Option(help="Random halves of the families: one guides, one is ranked.")
     ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another preprocessing of the same scans (multiverse); may be repeated."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes and threads.")] = None,
     toy: Annotated[
         bool, typer.Option("--toy", help="Try the machinery: few operators, epochs, repeats.")
@@ -51,7 +55,7 @@ def experiment(
 ) -> None:
     """Make a table and figure of the paper again, ours beside the paper's.
 
-    A stopped run goes on where it stopped when the same command is given again.
+    A stopped run resumes where it stopped when the same command is given again.
 
     Example: `sclcs experiment main --cohort abide.zarr --out results/main`
     """
@@ -77,6 +81,7 @@ def experiment(
         "spis": _words(spis),
         "splits": splits,
         "family_splits": family_splits,
+        "beside": [str(path) for path in beside or []],
         "jobs": jobs,
     }
     command = " ".join(["sclcs", *map(shlex.quote, sys.argv[1:])])

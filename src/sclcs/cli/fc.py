@@ -58,6 +58,31 @@ def status(
 
 
 @app.command()
+def repack(
+    store: Annotated[Path, typer.Argument(help="An FC store, of an older format for example.")],
+    *,
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    json: JsonFlag = False,
+) -> None:
+    """Copy a store into one of today's format: the same matrices in far fewer files.
+
+    Example: `sclcs fc repack fc --out fc-new`
+    """
+    from sclcs.cli.fc_tables import summarise_store
+    from sclcs.spi.packing.repack import repack_store
+
+    done = repack_store(store, out)
+    if json:
+        print_json(summarise_store(done))
+        return
+    files = [sum(1 for path in place.rglob("*") if path.is_file()) for place in (store, out)]
+    typer.echo(
+        f"{len(done.operators)} operators of {len(done)} samples in {files[1]} files instead of "
+        f"{files[0]}: {out}. When you have looked at it, {store} can be removed."
+    )
+
+
+@app.command()
 def export(
     store: Annotated[Path, typer.Argument(help="An FC store.")],
     *,

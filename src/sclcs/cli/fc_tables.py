@@ -32,6 +32,7 @@ def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[
     return {
         "store": str(store.path),
         "operators": len(table),
+        "not_kept": int((~table["kept"]).sum()),
         "samples": len(store),
         "matrices": {state: int(table[state].sum()) for state in _STATES},
         "failures": reasons.to_dict("records"),
@@ -87,9 +88,15 @@ def _print_counts(summary: dict[str, Any]) -> None:
 def print_status(store: FCStore) -> None:
     """Print the status table of a store."""
     table = store.status().drop(columns=["version", "seed", "copied_seconds"])
+    table["kept"] = table["kept"].map({True: "yes", False: "no"})
     rows = [
         (spi, *(f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row))
         for spi, *row in table.itertuples()
     ]
     title = f"{len(table)} operators on {len(store)} samples in {store.path}"
     print_table(title, ("operator", *table.columns), rows)
+    if store.not_kept:
+        typer.echo(
+            f"The matrices of {len(store.not_kept)} operators were computed and used, but not "
+            "kept; `sclcs compute` computes those you need again."
+        )

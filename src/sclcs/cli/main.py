@@ -16,12 +16,14 @@ from sclcs.cli import (
     encoder,
     experiment,
     fc,
+    job,
     plan,
     rank,
     report,
     run,
     select,
     spis,
+    status,
     verify,
 )
 from sclcs.cli.failures import run_command
@@ -50,6 +52,8 @@ app.command("balance")(compare.balance)
 app.add_typer(encoder.app, name="encoder")
 app.command("select")(select.select)
 app.command("run")(run.run)
+app.command("status")(status.status)
+app.add_typer(job.app, name="job", hidden=True)
 app.command("report")(report.report)
 app.command("cite")(cite.cite)
 app.command("verify")(verify.verify)

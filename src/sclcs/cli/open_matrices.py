@@ -43,5 +43,5 @@ def _kind(path: Path) -> str:
     try:
         facts = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
         return str(facts["attributes"]["sclcs_kind"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "cohort"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "fc-store" if (path / "matrices").is_dir() else "cohort"

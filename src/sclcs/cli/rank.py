@@ -94,6 +94,10 @@ def rank(
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="Same seed, same intervals.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="At most so much of it, for example 4G."),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the ranking: .png, .svg or .pdf.")
     ] = None,
@@ -103,7 +107,7 @@ def rank(
 
     Example: `sclcs rank abide.zarr --task diagnosis --covariates site,mean_fd --out ranking.csv`
     """
-    from sclcs.benchmark import make_card
+    from sclcs.benchmark import find_aims, find_target, make_card
     from sclcs.benchmark import rank as rank_operators
     from sclcs.cli.open_matrices import open_matrices
     from sclcs.cohort.coreset import CoreSet
@@ -118,6 +122,9 @@ def rank(
         check_format(plot)
     matrices = open_matrices(source)
     core = None if coreset is None else CoreSet.open(coreset)
+    kinds, asked = split_names(treat_as), split_names(criteria) or ()
+    if criteria is not None:  # a wrong name is told before the work, not after it
+        find_aims(matrices.samples, find_target(matrices.samples, task, kinds), asked, kinds)
     ranking = rank_operators(
         matrices,
         task,
@@ -127,7 +134,7 @@ def rank(
         covariates=split_names(covariates) or (),
         within=within,
         harmonise=harmonise,
-        treat_as=split_names(treat_as),
+        treat_as=kinds,
         drop_missing=bool(drop_missing),
         folds=10 if folds is None else folds,
         repeats=10 if repeats is None else repeats,
@@ -141,33 +148,22 @@ def rank(
         exclude_same_subject=not same_subject,
         similarity=similarity.value,
         max_nonfinite=max_nonfinite,
+        memory=memory,
         n_jobs=jobs,
     )
-    _refuse_empty(ranking)
+    ranking.expect_scores()
     ranking.save(out)
+    card = None
     if criteria is not None:
-        card = make_card(
-            matrices,
-            ranking,
-            split_names(criteria) or (),
-            coreset=core,
-            treat_as=split_names(treat_as),
-            n_jobs=jobs,
-        )
+        card = make_card(matrices, ranking, asked, coreset=core, treat_as=kinds, n_jobs=jobs)
         card.save(card_path)
     if plot is not None:
         _draw(ranking, plot)
     _announce(ranking, out, plot, json)
-
-
-def _refuse_empty(ranking: Ranking) -> None:
-    """Raise if no operator has a score; the reason says which set is degenerate."""
-    from sclcs.core.errors import InputError
-
-    if ranking.table["score"].notna().any():
-        return
-    reasons = ranking.table["reason"].unique()
-    raise InputError(f"No operator can be ranked. {reasons[0] if len(reasons) else ''}".strip())
+    if card is not None and not json:
+        for sentence in card.sentences:
+            typer.echo(f"- {sentence}")
+        typer.echo(f"Wrote {card_path}")
 
 
 def _draw(ranking: Ranking, path: Path) -> None:
@@ -179,6 +175,7 @@ def _draw(ranking: Ranking, path: Path) -> None:
 
 def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> None:
     from sclcs.benchmark import find_criterion
+    from sclcs.benchmark.verdict import find_verdict
     from sclcs.core.provenance import plain
 
     warning = find_criterion(ranking.score).warning
@@ -196,6 +193,8 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     scored = table[table["score"].notna()]
     rows = [_row(row) for row in scored.head(SHOWN).to_dict(orient="records")]
     header = ["rank", "operator", ranking.score, "interval", "rank interval", "p", "best set"]
+    if find_verdict(ranking).kind in {"no-effect", "untestable"}:  # the order may be noise
+        header, rows = header[:-1], [row[:-1] for row in rows]
     if ranking.ranks_only:  # scores of a guided core-set are no effects
         header, rows = header[:2], [row[:2] for row in rows]
     print_table(f"best operators, task {ranking.task}", header, rows)

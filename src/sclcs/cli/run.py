@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +27,9 @@ from sclcs.cli.question_options import (
     Within,
     split_names,
 )
+from sclcs.cli.status import status
 from sclcs.cli.values import parse_parameters
+from sclcs.core.errors import InputError
 
 if TYPE_CHECKING:
     from sclcs.run_folder import RunConfig
@@ -35,10 +38,13 @@ if TYPE_CHECKING:
 __all__ = ["explain_stop", "print_result", "run"]
 
 INTERRUPTED = 130
+#: Options that are no keys of a configuration, or have another name there.
+APART = {"of", "task", "param", "config", "until", "detach", "init_config", "json"}
 
 
 def run(
     cohort: Annotated[Path | None, typer.Argument(help="The cohort.")] = None,
+    of: Annotated[Path | None, typer.Argument(hidden=True)] = None,
     *,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run: new, or begun by the same command.")
@@ -102,12 +108,23 @@ def run(
         list[str] | None,
         typer.Option(help="Also write the winners' matrices (relmat, npz, nbs, ...); repeatable."),
     ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Matrices that stay at the end: all, winners or none. [all]"),
+    ] = None,
+    disk: Annotated[
+        str | None,
+        typer.Option(help="How much matrices that are not kept may take at a time. [50G]"),
+    ] = None,
     on_bad: Annotated[
         str | None, typer.Option(help="Samples with constant regions: error or skip. [error]")
     ] = None,
     on: On = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
+    memory: Annotated[
+        str | None, typer.Option(help="How much a ranking may take, for example 4G.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
     description: Annotated[
         str | None, typer.Option(help="A few words about the cohort, for the report.")
@@ -115,6 +132,10 @@ def run(
     until: Annotated[
         str | None, typer.Option(help="Stop after this stage: check, plan, select, rank, ...")
     ] = None,
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="On a batch system: send the jobs and do not wait."),
+    ] = False,
     init_config: Annotated[
         bool,
         typer.Option("--init-config", help="Only print a configuration file with these settings."),
@@ -125,59 +146,64 @@ def run(
 
     What is cheap is computed exactly; the rest is estimated, and the likely best confirmed. With
     --ratio or --method: all operators on a core-set, the best ones on everybody. Interrupted, the
-    same command goes on.
+    same command resumes.
 
     Example: `sclcs run abide.zarr --task diagnosis --budget 5% --out RUN`
     """
+    given = locals().copy()
+    if of is not None:
+        _ask_status(cohort, of, json)
+        return
     from sclcs.run_folder import collect_config, config_text
 
-    options = {
+    options = {name: value for name, value in given.items() if name not in APART} | {
         "cohort": cohort and str(cohort.absolute()),
         "out": out and str(out.absolute()),
         "tasks": task,
         "spis": spis and ",".join(spis),
-        "budget": budget,
-        "method": method,
-        "ratio": ratio,
         "parameters": parse_parameters(param) or None,
-        "seed": seed,
-        "score": score,
         "covariates": split_names(covariates),
-        "within": within,
-        "harmonise": harmonise,
         "treat_as": split_names(treat_as),
-        "drop_missing": drop_missing,
-        "folds": folds,
-        "repeats": repeats,
-        "leave_out": leave_out,
-        "permutations": permutations,
         "criteria": split_names(criteria),
-        "bootstrap": bootstrap,
-        "confidence": confidence,
-        "top_k": top_k,
-        "full_benchmark": full_benchmark,
-        "export": export,
-        "on_bad": on_bad,
-        "on": on,
-        "jobs": jobs,
-        "scheduler": scheduler,
-        "title": title,
-        "description": description,
     }
     settings = collect_config(config, options)
     if init_config:
         typer.echo(config_text(settings), nl=False)
     else:
-        _run(settings, until, json)
+        _run(settings, until, detach, json)
 
 
-def _run(config: RunConfig, until: str | None, json: bool) -> None:
+def _ask_status(word: Path | None, folder: Path, json: bool) -> None:
+    """Understand ``sclcs run status RUN``, which people try before ``sclcs status RUN``."""
+    if str(word) != "status":
+        raise InputError(
+            f"Expected one cohort, got {word} and {folder}; options such as --task and --out take "
+            "what else is needed, see `sclcs run --help`."
+        )
+    status(folder, json=json)
+
+
+def _run(config: RunConfig, until: str | None, detach: bool, json: bool) -> None:
     from sclcs.runs import RunResult, carry_out
 
-    with explain_stop():
-        folder, stages = carry_out(
-            config, tell=lambda line: typer.echo(line, err=json), until=until
-        )
+    batch = config.executor.kind.batch is not None
+    if detach and not batch:
+        raise InputError(f"Work on {config.on} is done here; --detach is for batch systems.")
+    try:
+        with explain_stop():
+            folder, stages = carry_out(
+                config, tell=partial(typer.echo, err=json), until=until, watch=not detach
+            )
+    except KeyboardInterrupt:
+        if not batch:
+            raise
+        typer.echo(f"\nThe jobs go on; `sclcs status {config.out}` says how far they are.")
+        raise typer.Exit(INTERRUPTED) from None
+    if detach:
+        typer.echo(f"`sclcs status {folder.path}` says how far they are.", err=json)
+        if json:
+            print_json({"folder": str(folder.path)})
+        return
     if until not in {None, "report"}:
         typer.echo(f"Stopped after {until}, as asked: {folder.path}", err=json)
         if json:
@@ -198,7 +224,7 @@ def explain_stop() -> Iterator[None]:
     try:
         yield
     except StoppedInStageError as stop:
-        typer.echo(f"\nStopped in {stop.stage}; the same command goes on from there.", err=True)
+        typer.echo(f"\nStopped in {stop.stage}; the same command resumes there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -230,9 +256,9 @@ def print_result(result: RunResult) -> None:
 def _cells(row: dict[str, Any], known: bool) -> tuple[str, str, str, str]:
     from sclcs.benchmark import entry_name
 
-    interval = "" if math.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}"
+    interval = "" if math.isnan(row["low"]) else f"{row['low']:.4f} to {row['high']:.4f}"
     name = entry_name({**row, "also": row["equivalents"]})
-    return name, f"{row['score']:.3f}", interval, "yes" if known and row["best_set"] else ""
+    return name, f"{row['score']:.4f}", interval, "yes" if known and row["best_set"] else ""
 
 
 def _print_cost(answer: dict[str, Any]) -> None:

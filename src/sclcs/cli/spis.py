@@ -87,12 +87,13 @@ def show(
     """
     from sclcs.spi.bands import band_in_hz
     from sclcs.spi.catalogue import catalogue
+    from sclcs.spi.names import operator_name
     from sclcs.spi.sets import find_identifier
 
     table = catalogue()
     name = find_identifier(identifier)
     row = {str(key): value for key, value in table.loc[name].to_dict().items()}
-    facts: dict[str, Any] = {"identifier": name, **row}
+    facts: dict[str, Any] = {"identifier": name, "name": operator_name(name), **row}
     group = table.index[table["rank_group"] == facts["rank_group"]]
     facts["rank_equivalent"] = [str(other) for other in group if other != name]
     facts["band"] = band_in_hz(name, tr)

@@ -18,10 +18,15 @@ from sclcs.spi.short_names import SHORT_NAMES
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
+    from matplotlib.transforms import Bbox
+
+    from sclcs.numerics.arrays import Array
 
 __all__ = ["geometry"]
 
 LABELLED = 8
+#: Where a label may stand above or below its point, in points of type: the nearest comes first.
+STEPS = [sign * 10 * k for k in range(LABELLED) for sign in (1, -1)][1:]
 
 
 @checked
@@ -70,17 +75,15 @@ def geometry(
     drawn = axes.scatter(points[:, 0], points[:, 1], s=20, alpha=0.85, **style)
     if ranking is not None:
         axes.figure.colorbar(drawn, ax=axes, shrink=0.7, label=ranking.score.replace("_", " "))
-    for spi in _named(known, ranking):
-        place = points[known.operators.index(spi)]
-        axes.annotate(
-            shorten(operator_name(spi), 34), place, xytext=(4, 3), textcoords="offset points",
-            fontsize=7.5, color=INK,
-        )  # fmt: skip
     axes.set_aspect("equal", "datalim")
     finish(axes, f"Geometry of {len(known.operators)} operators")
     axes.set_xticks([])
     axes.set_yticks([])
+    axes.set_xlabel("operators that lie together find the same samples alike")
     axes.spines[["left", "bottom"]].set_color(MUTED)
+    named = _named(known, ranking)
+    places = points[[known.operators.index(spi) for spi in named]]
+    _label(axes, [shorten(operator_name(spi), 34) for spi in named], places)
     return axes
 
 
@@ -108,3 +111,27 @@ def _by_score(known: Geometry, ranking: Ranking) -> dict[str, Any]:
 def _named(known: Geometry, ranking: Ranking | None) -> list[str]:
     wanted = list(SHORT_NAMES.values()) if ranking is None else list(ranking.table["spi"])
     return [str(spi) for spi in wanted if spi in set(known.operators)][:LABELLED]
+
+
+def _label(axes: Axes, names: list[str], places: Array) -> None:
+    """Write names beside their points, towards the middle, moved up or down to be readable."""
+    from matplotlib.text import Text
+
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # layout and scale
+    middle = np.mean(axes.get_xlim())
+    taken: list[Bbox] = []
+    for name, place in zip(names, places, strict=True):
+        right = bool(place[0] <= middle)
+        text = axes.annotate(
+            name, place, xytext=(6 if right else -6, 0), textcoords="offset points",
+            ha="left" if right else "right", va="center", fontsize=7.5, color=INK,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.5, "shrinkA": 0, "shrinkB": 2},
+        )  # fmt: skip
+        text.set_in_layout(False)  # it lies inside; its width need not squeeze the picture
+        for step in STEPS:
+            text.set_position((text.get_position()[0], step))
+            text.get_window_extent()  # moves it; its own box would include the line
+            box = Text.get_window_extent(text)
+            if not any(box.overlaps(other) for other in taken):
+                break
+        taken.append(box)

@@ -22,7 +22,7 @@ __all__ = ["ranking"]
 def ranking(ranking: Ranking, *, shown: int = 20, ax: Axes | None = None) -> Axes:
     """Draw the best operators with the intervals of their scores.
 
-    Operators that the data cannot tell from the best are dark; operators that are bound to tie
+    Operators that the data cannot tell from the best are dark; equivalent operators
     are one line.
 
     Parameters

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-import re
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs.cohort.regions import ATLAS_SIZES, region_set
+from sclcs.cohort.regions import dosenbach_places, region_set
 from sclcs.core.errors import InputError, MissingDependencyError, name_first
 from sclcs.core.optional import import_extra
 
@@ -47,10 +44,8 @@ def known_coordinates(regions: Sequence[str], *, required: bool = False) -> Floa
     array, shape (region, 3), or None
         In MNI space, in millimetres.
     """
-    numbers = dict(
-        zip(region_set("dosenbach-160").names, range(1, ATLAS_SIZES["dosenbach"] + 1), strict=True)
-    )
-    unknown = [name for name in regions if name not in numbers]
+    known = set(region_set("dosenbach-160").names)
+    unknown = [name for name in regions if name not in known]
     if unknown and required:
         raise InputError(
             f"The places of these regions are not known: {name_first(unknown)}; give coordinates= "
@@ -59,25 +54,12 @@ def known_coordinates(regions: Sequence[str], *, required: bool = False) -> Floa
     if unknown:
         return None
     try:
-        places = _dosenbach()
+        places = dosenbach_places("plot")
     except MissingDependencyError:
         if required:
             raise
         return None
-    return np.array([places[numbers[name]] for name in regions])
-
-
-@cache
-def _dosenbach() -> dict[int, tuple[float, float, float]]:
-    """Return the places of the atlas by number; nilearn keeps them in its own files."""
-    atlas = import_extra("nilearn.datasets", "plot").fetch_coords_dosenbach_2010()
-    places = pd.DataFrame(atlas["rois"])[["x", "y", "z"]].to_numpy(dtype=np.float64)
-    numbers = [re.search(r"(\d+)$", str(label)) for label in atlas["labels"]]
-    return {
-        int(number[1]): (float(x), float(y), float(z))
-        for number, (x, y, z) in zip(numbers, places, strict=True)
-        if number is not None
-    }
+    return np.array([places[name] for name in regions])
 
 
 def check_coordinates(coordinates: ArrayLike, n_regions: int) -> Floats:

@@ -12,7 +12,7 @@ from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
 from sclcs.core.errors import InputError
 from sclcs.report.style import BLUE, FAINT, INK, MUTED, ORANGE, finish, shorten
-from sclcs.spi.names import best_known
+from sclcs.spi.names import KNOWN_BEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def draw_ranking(ranking: Ranking, shown: int = SHOWN) -> Figure:
     Parameters
     ----------
     ranking : Ranking
-        Operators that are bound to tie are one line.
+        Equivalent operators are one line.
     shown : int
         How many lines.
 
@@ -83,7 +83,7 @@ def _dots(
 
 def _line_name(row: pd.Series) -> str:
     others = len(row["also"])
-    name = row["name"] if best_known([row["spi"]]) else row["spi"]
+    name = row["name"] if row["spi"] in KNOWN_BEST else row["spi"]
     return shorten(str(name)) + (f"  (+{others} equivalent)" if others else "")
 
 

@@ -1,5 +1,6 @@
 """What a run leaves on disk: its folder, its configuration, the records of its stages."""
 
+from sclcs.run_folder.answers import load_answers, save_answers
 from sclcs.run_folder.budget import Budget, parse_budget
 from sclcs.run_folder.config import (
     ExportFormat,
@@ -10,22 +11,23 @@ from sclcs.run_folder.config import (
     read_config,
 )
 from sclcs.run_folder.folder import RunFolder
-from sclcs.run_folder.state import Matrices, RunState
+from sclcs.run_folder.state import RunState
 from sclcs.run_folder.verify import Finding, Verification, verify_path
 
 __all__ = [
     "Budget",
     "ExportFormat",
     "Finding",
-    "Matrices",
     "RunConfig",
     "RunFolder",
     "RunState",
     "Verification",
     "collect_config",
     "config_text",
+    "load_answers",
     "make_config",
     "parse_budget",
     "read_config",
+    "save_answers",
     "verify_path",
 ]

@@ -14,7 +14,7 @@ from sclcs.compute.executors import DEFAULT, ExecutorChoice, choose_executor, fi
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.core.files import require_existing
 from sclcs.core.gate import read_yaml
-from sclcs.core.settings import Names, Settings, as_list, setting
+from sclcs.core.settings import Names, Settings, as_assignments, as_list, as_text, setting
 from sclcs.run_folder.budget import DEFAULT_BUDGET
 
 __all__ = [
@@ -42,23 +42,10 @@ RANKING_OPTIONS = (
 )
 #: ... and what depends on the task as well, see :class:`sclcs.runs.order.RunOrder`.
 TASK_OPTIONS = ("covariates", "harmonise", "treat_as")
-
-
-def _as_treatment(value: object) -> object:
-    """Let one word, several, a mapping of columns, or nothing stand for a list."""
-    if isinstance(value, Mapping):
-        return [f"{column}={kind}" for column, kind in value.items()]
-    return [] if value is None else as_list(value)
-
-
 #: Keys that ask for the two stages; none of them goes with a budget.
 TWO_STAGES = ("method", "ratio", "parameters")
 DEFAULT_METHOD, DEFAULT_RATIO = "guided", 0.1
-
-
-def _as_text(value: object) -> object:
-    """Let YAML write a budget as a number; whether it is one is said later."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+DEFAULT_DISK = "50G"
 
 
 class RunConfig(Settings):
@@ -80,7 +67,7 @@ class RunConfig(Settings):
     spis: Names = setting(
         "operators to compare: sets, identifiers or globs", ["paper-fast"], min_length=1
     )
-    budget: Annotated[str | None, BeforeValidator(_as_text)] = setting(
+    budget: Annotated[str | None, BeforeValidator(as_text)] = setting(
         "CPU time such as 10m or 2h, or a share of the full cost such as 5% (the default way)",
         None,
     )
@@ -112,7 +99,7 @@ class RunConfig(Settings):
         "ComBat: bring features of the groups of this column (site) to one location and scale",
         None,
     )
-    treat_as: Annotated[list[str], BeforeValidator(_as_treatment)] = setting(
+    treat_as: Annotated[list[str], BeforeValidator(as_assignments)] = setting(
         "what columns of numbers are, where they do not tell: number, classes or age=number", []
     )
     drop_missing: bool = setting("leave subjects out whose covariates are unknown", False)
@@ -138,11 +125,26 @@ class RunConfig(Settings):
         "conn, graphvar",
         [],
     )
+    keep: Literal["all", "winners", "none"] = setting(
+        "which matrices stay when the run is finished: all, those of the best top_k operators per "
+        "task on everybody, or none; it does not change any result",
+        "all",
+    )
+    disk: Annotated[str, BeforeValidator(as_text)] = setting(
+        "how much matrices that are not kept may take of the disk at a time; it does not change "
+        "any result",
+        DEFAULT_DISK,
+    )
     on_bad: Literal["error", "skip"] = setting(
         "samples with constant regions: stop, or leave them out", "error"
     )
     on: str = setting(
-        "who does the work: local:4 (processes; -1 for one per processor), dask:ADDRESS", DEFAULT
+        "who does the work: local:4 (processes; -1 for one per processor), dask:ADDRESS, "
+        "slurm:slurm.yaml",
+        DEFAULT,
+    )
+    memory: Annotated[str | None, BeforeValidator(as_text)] = setting(
+        "how much a ranking may take, for example 4G; it does not change any result", None
     )
     title: str = setting("heading of the report", "")
     description: str = setting("a few words about the cohort, for the report", "")
@@ -220,7 +222,7 @@ def make_config(keys: Mapping[str, Any], source: str = "the options") -> RunConf
     keys = _with_on(keys)
     unknown = [name for name in keys if name not in RunConfig.model_fields]
     if unknown:
-        raise InputError("; ".join(_unknown(name, source) for name in unknown) + ".")
+        raise InputError(" ".join(_unknown(name, source) for name in unknown))
     try:
         return RunConfig(**keys)
     except UnknownNameError:
@@ -240,9 +242,13 @@ def _with_on(keys: Mapping[str, Any]) -> dict[str, Any]:
     return rest | {"on": str(choose_executor(keys.get("on"), **older))}
 
 
+def _is_unset(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and not value)
+
+
 def _with_way(keys: Mapping[str, Any]) -> dict[str, Any]:
     """Fill in the defaults of the way that is asked for: a budget, or two stages."""
-    asked = [name for name in TWO_STAGES if keys.get(name) not in (None, {})]
+    asked = [name for name in TWO_STAGES if not _is_unset(keys.get(name))]
     budget = keys.get("budget")
     if not asked:
         return {**keys, "budget": DEFAULT_BUDGET if budget is None else budget}
@@ -259,7 +265,7 @@ def _with_way(keys: Mapping[str, Any]) -> dict[str, Any]:
 def _unknown(name: str, source: str) -> str:
     known = list(RunConfig.model_fields)
     near = get_close_matches(name, known, n=3, cutoff=0.5)
-    advice = f"did you mean {' or '.join(near)}" if near else f"known are {', '.join(known)}"
+    advice = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}."
     return f"Unknown key {name!r} in {source}; {advice}"
 
 

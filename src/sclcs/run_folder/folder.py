@@ -25,11 +25,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+import pandas as pd
 
 from sclcs.benchmark.card import Card
 from sclcs.benchmark.ranking import Ranking
@@ -44,11 +46,13 @@ from sclcs.core.errors import (
     WriteError,
 )
 from sclcs.core.files import ReadOnce, explain_write_errors, write_json, write_text
+from sclcs.core.gate import explain_damage
 from sclcs.core.identity import path_digest
 from sclcs.core.provenance import plain, sidecar_path
 from sclcs.core.seal import signed
 from sclcs.run_folder.config import RunConfig, config_text, make_config, read_config
 from sclcs.run_folder.state import CONFIG, note_config, read_state
+from sclcs.spi.fc_status import files_digest
 from sclcs.spi.fc_store import FCStore
 
 if TYPE_CHECKING:
@@ -84,12 +88,15 @@ class RunFolder:
         Of a budgeted run: the answer to every task, and how the operators lie to each other.
     export_folder : Path
         The best operators' matrices in other formats.
+    scores_folder : Path
+        While a run is at work whose matrices go at once: what was found out about them.
 
     Examples
     --------
     ``RunFolder("RUN").ranking("diagnosis").table.head()``
     """
 
+    @checked
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = home = Path(path)
         self.config_file = home / "config.yaml"
@@ -105,6 +112,7 @@ class RunFolder:
         self.answer_file = home / "answer.json"
         self.geometry_file = home / "geometry.csv"
         self.export_folder = home / "exports"
+        self.scores_folder = home / "scores"
         self.report_file = home / "report.html"
         self._core_sets: ReadOnce[CoreSet] = ReadOnce(CoreSet.open)
         self._rankings: ReadOnce[Ranking] = ReadOnce(Ranking.open)
@@ -293,6 +301,13 @@ class RunFolder:
         """
         return self._facts(self.answer_file)
 
+    def geometry(self) -> pd.DataFrame | None:
+        """Return how the operators of a budgeted run lie to each other; None if it has no map."""
+        if not self.geometry_file.exists():
+            return None
+        with explain_damage(self.geometry_file, "a map of operators"):
+            return pd.read_csv(self._as_written(self.geometry_file), index_col="spi")
+
     def given_cohort(self, path: str | os.PathLike[str] | None = None) -> Cohort:
         """Open the cohort of the configuration (or another one), with all its samples."""
         place = self.config().cohort if path is None else path
@@ -357,6 +372,13 @@ class RunFolder:
     def open_store(self, path: Path) -> FCStore:
         """Open one of the stores, once."""
         return self._stores(path / "zarr.json")
+
+    def matrices_digest(self, path: Path, operators: Iterable[str]) -> str | None:
+        """Return what a store holds of operators; None if not all, or not what was written."""
+        try:
+            return files_digest(self.open_store(path), operators)
+        except (UnreadableFileError, OSError):
+            return None
 
     def write_table(self, result: CoreSet | Ranking | Card, path: Path) -> None:
         """Save a table with its sidecar in place of the one of an earlier run."""

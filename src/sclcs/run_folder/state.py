@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,40 +12,15 @@ from sclcs.core.files import write_json
 from sclcs.core.gate import read_json
 from sclcs.core.identity import path_digest
 from sclcs.core.seal import is_signed, signed
-from sclcs.spi.fc_status import files_digest
-from sclcs.spi.fc_store import FCStore
 
-__all__ = ["CONFIG", "Matrices", "RunState", "note_config", "read_state"]
+__all__ = ["CONFIG", "RunState", "note_config", "read_state"]
 
 CONFIG = "config"
 
-# 1: a store per stage; 2: digests of times instead of contents. Digests of these differ, so that
-# what they stand for is done again.
+# 1: a store per stage, and no number of a format; 2: digests of times instead of contents. Digests
+# of these differ, so that what they stand for is done again.
 FORMAT = 3
-
-
-@dataclass(frozen=True)
-class Matrices:
-    """Operators in a store: what a stage makes in a folder that it shares with others.
-
-    Parameters
-    ----------
-    store : Path
-    operators : tuple of str
-    open : callable
-        Opens the store.
-    """
-
-    store: Path
-    operators: tuple[str, ...]
-    open: Callable[[Path], FCStore] = FCStore.open
-
-    def digest(self) -> str | None:
-        """Return what is there; None if it is not complete, or not what was written."""
-        try:
-            return files_digest(self.open(self.store), self.operators)
-        except (UnreadableFileError, OSError):
-            return None
+_UNSIGNED = 2
 
 
 class RunState:
@@ -96,19 +70,13 @@ class RunState:
                 self._records[name]["status"] = "to be checked"
         self._save()
 
-    def is_current(self, name: str, key: str, matrices: Iterable[Matrices] = ()) -> bool:
-        """Say whether a stage was done from these inputs and its outputs are as it left them."""
+    def is_current(self, name: str, key: str) -> bool:
+        """Say whether a stage was done from these inputs and its files are as it left them."""
         record = self._records.get(name, {})
         if record.get("status") not in {"done", "to be checked"} or record.get("key") != key:
             return False
         outputs: dict[str, str] = record.get("outputs", {})
-        if any(path_digest(self.inside(place)) != kept for place, kept in outputs.items()):
-            return False
-        return bool(record.get("matrices", {}) == self.matrices_digests(matrices))
-
-    def matrices_digests(self, matrices: Iterable[Matrices]) -> dict[str, str | None]:
-        """Return what is in stores, by place."""
-        return {self.place(item.store): item.digest() for item in matrices}
+        return all(path_digest(self.inside(place)) == kept for place, kept in outputs.items())
 
     def place(self, path: Path) -> str:
         """Return how an output is named: by its path inside the folder of the run."""
@@ -131,12 +99,19 @@ class RunState:
 def read_state(file: Path) -> dict[str, Any]:
     """Read ``state.json``; one that is not as it was written is an error."""
     content = read_json(file, "the state of a run")
-    if not is_signed(content):
+    if not is_signed(content, required=not _is_unsigned(content)) or not isinstance(
+        content.get("stages"), dict
+    ):
         raise DamagedStoreError(
             f"{file} is not as the run wrote it (edited or damaged); run the same command again: "
             "what cannot be trusted is done again."
         )
     return content
+
+
+def _is_unsigned(content: Mapping[str, Any]) -> bool:
+    """Say whether a version wrote this that signed nothing; the first one wrote stages only."""
+    return set(content) == {"stages"} or content.get("format") == _UNSIGNED
 
 
 def note_config(file: Path, config: Path) -> None:

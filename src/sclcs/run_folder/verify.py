@@ -198,8 +198,9 @@ def _other_matrices(folder: RunFolder, stages: dict[str, dict[str, object]]) -> 
 
 def _sign_store(path: Path) -> None:
     store = FCStore.open_unchecked(path)
-    write_index(store.layout.path, store.layout.stamps())
-    seal_store(path, store.fingerprint, store.layout.block_size)
+    write_index(store.layout.path, store.layout.index().stamps)
+    layout = store.layout
+    seal_store(path, store.fingerprint, layout.block_size, layout.blocks_per_shard)
 
 
 def _sign_training(path: Path) -> None:

@@ -104,6 +104,7 @@ def _task(
     return facts | {
         "probability_best": _listed(estimate.operators, look.best),
         "probability_top": _listed(estimate.operators, look.top),
+        "own_weight": estimate.own_weight,
         "regret": look.regret,
         "regret_share": look.regret / view.scale,
     }

@@ -45,8 +45,11 @@ def run(
     top_k: int | None = None,
     full_benchmark: bool | None = None,
     export: str | Sequence[str] | None = None,
+    keep: Literal["all", "winners", "none"] | None = None,
+    disk: str | None = None,
     on_bad: Literal["error", "skip"] | None = None,
     on: str | None = None,
+    memory: str | None = None,
     title: str | None = None,
     description: str | None = None,
     config: str | os.PathLike[str] | None = None,
@@ -118,11 +121,19 @@ def run(
         Also compute every operator on everybody, to see how right the core-set was.
     export : str or sequence of str, optional
         Write the winners' matrices as relmat (BIDS-like tables) or npz.
+    keep : {"all", "winners", "none"}, default "all"
+        Which matrices stay when the run is finished: all, those of the best `top_k` operators
+        per task, or none. It does not change any result; what is needed again is computed again.
+    disk : str, default "50G"
+        How much matrices that are not kept may take of the disk at a time. If all of them are more,
+        a budgeted run computes, scores and removes some after others.
     on_bad : {"error", "skip"}, default "error"
         Samples with constant regions: stop, or leave them out.
     on : str, default "local:1"
         Who does the work: ``"local:4"`` (processes; -1 for one per processor),
-        ``"dask:ADDRESS"``.
+        ``"dask:ADDRESS"``, ``"slurm:slurm.yaml"`` (the jobs are waited for).
+    memory : str, optional
+        How much a ranking may take, for example ``"4G"``; it does not change any result.
     title, description : str, optional
         Heading of the report, and a few words about the cohort for it.
     config : path-like, optional

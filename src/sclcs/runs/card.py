@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-from sclcs.benchmark import Card, find_aims, find_criterion, make_card
+from sclcs.benchmark import Card, Evaluation, Ranking, make_card
 from sclcs.benchmark.findings import ALPHA
 from sclcs.core.identity import Identity, file_digest
 from sclcs.runs.estimate import exact_operators
+from sclcs.runs.matrices import bring_back
 from sclcs.runs.order import RunOrder
 from sclcs.runs.rank import all_winners, rank_with, ranking_files
 from sclcs.runs.stages import Stage
+from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
+from sclcs.spi.fc_store import FCStore
 
 __all__ = ["card_stage"]
-
-#: Raised when the same matrices would give another card.
-CARD_VERSION = 1
 
 
 def card_operators(order: RunOrder) -> list[str]:
@@ -38,38 +38,44 @@ def card_stage(order: RunOrder) -> Stage:
         answers = [answered(task) for task in config.tasks]
         if config.full_benchmark:
             answers += [folder.truth_file(task) for task in config.tasks]
-        aims = {
-            task: find_aims(
-                order.given.samples, order.target(task), config.criteria, config.treat_as
-            )
-            for task in config.tasks
-        }
         return order.ranking_identity(
             order.matrices_identity(card_operators(order), None),
-            aims={task: [asdict(aim) for aim in found] for task, found in aims.items()},
             answers=[file_digest(file) for file in answers],
-            card=CARD_VERSION,
-            scores={
-                aim.score: find_criterion(aim.score).version
-                for found in aims.values()
-                for aim in found
-            },
+            **order.card_facts,
         )
 
     def work() -> None:
-        store, operators = folder.whole_matrices, card_operators(order)
-        for task, file in zip(config.tasks, files, strict=True):
-            ranking = folder.truth(task) or rank_with(
-                order, store, operators, task, bootstrap=0, permutations=0
-            )
+        operators = card_operators(order)
+        known: list[list[Evaluation]] | list[None] = [None] * len(config.tasks)
+        if in_waves(order):
+            known = ask_in_waves(order, operators, make_inquiries(order)).cards
+        else:
+            bring_back(order, folder.whole_store, operators)
+        store = folder.whole_matrices
+        for task, file, answers in zip(config.tasks, files, known, strict=True):
+            ranking = folder.truth(task) or _scored(order, store, operators, task)
             card = make_card(
-                store, ranking, config.criteria, treat_as=config.treat_as, n_jobs=order.processes
+                store,
+                ranking,
+                config.criteria,
+                treat_as=config.treat_as,
+                n_jobs=order.processes,
+                answers=answers,
             )
             folder.write_table(_answered(order, task, card), file)
 
     return Stage(
         "card", "Judge them by more than the target", identity, work, lambda: ranking_files(files)
     )
+
+
+def _scored(order: RunOrder, store: FCStore, operators: list[str], task: str) -> Ranking:
+    """Return the scores of operators on everybody: those of a budgeted run are there already."""
+    if not order.config.budgeted:
+        return rank_with(order, store, operators, task, bootstrap=0, permutations=0)
+    whole = order.folder.ranking(task)
+    rows = whole.table[whole.table["spi"].isin(operators)]
+    return Ranking(rows, whole.task, whole.score, None, whole.provenance, whole.findings)
 
 
 def _answered(order: RunOrder, task: str, card: Card) -> Card:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sclcs.cohort.check import check_cohort
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.describe import describe_cohort
-from sclcs.cohort.design import check_design
+from sclcs.cohort.design import cautions, check_design
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.storage import SAMPLES_FILE
 from sclcs.core.identity import Identity, file_digest
+from sclcs.core.logging import get_logger
 from sclcs.runs.order import RunOrder
 from sclcs.runs.plan import predict_costs
 from sclcs.runs.stages import Stage
 
 __all__ = ["check_stage", "plan_stage"]
+
+_log = get_logger(__name__)
 
 #: Raised when the same cohort would be described or judged differently, ...
 CHECK_VERSION = 3
@@ -47,7 +51,7 @@ def check_stage(order: RunOrder) -> Stage:
         excluded = _to_exclude(problems) if config.on_bad == "skip" else []
         raise_for([problem for problem in problems if problem not in excluded])
         usable = _without(cohort, excluded)
-        facts = {
+        facts: dict[str, Any] = {
             "cohort": describe_cohort(cohort),
             "problems": [problem.to_dict() for problem in problems],
             "excluded": [problem.to_dict() for problem in excluded],
@@ -57,6 +61,9 @@ def check_stage(order: RunOrder) -> Stage:
             "design": [problem.to_dict() for problem in check_design(usable.samples, config.tasks)],
         }
         folder.write_facts(facts, folder.check_file)
+        for task in config.tasks:  # now, not only in the report of a run that takes hours
+            for text in cautions(facts["design"], task, {*config.covariates, config.within}):
+                _log.warning("%s", text)
 
     return Stage("check", "Check the cohort", identity, work, lambda: [folder.check_file])
 

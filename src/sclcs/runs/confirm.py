@@ -9,7 +9,7 @@ import pandas as pd
 from sclcs.benchmark.consistency import consistency
 from sclcs.benchmark.ranking import Ranking
 from sclcs.core.identity import Identity, file_digest
-from sclcs.runs.matrices import seconds_of, spent_on
+from sclcs.runs.matrices import bring_back, seconds_of, spent_on
 from sclcs.runs.order import RunOrder
 from sclcs.runs.rank import all_winners, rank_with, ranking_files, top_identity, winners
 from sclcs.runs.stages import Stage
@@ -31,7 +31,10 @@ def confirm_stage(order: RunOrder) -> Stage:
         return order.ranking_identity(top_identity(order), compared=compared, top_k=config.top_k)
 
     def work() -> None:
-        store, operators = folder.whole_matrices, all_winners(order)
+        operators = all_winners(order)
+        guiding = order.panel if order.computes_panel else []
+        bring_back(order, folder.whole_store, [*operators, *guiding])
+        store = folder.whole_matrices
         for task in config.tasks:
             ranking = rank_with(order, store, operators, task)
             named = ranking.naming(_equivalents(folder.ranking(task)))

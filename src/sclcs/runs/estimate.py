@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sclcs.benchmark import Ranking, consistency
+from sclcs.benchmark import Ranking
+from sclcs.benchmark.consistency import consistency, regret
 from sclcs.core.errors import NotFoundError
 from sclcs.core.files import write_text
 from sclcs.core.identity import Identity, file_digest
 from sclcs.estimation import ESTIMATION_VERSION, Geometry, map_operators
-from sclcs.run_folder import Matrices, RunFolder
+from sclcs.run_folder import RunFolder
 from sclcs.runs.answer import make_answer
 from sclcs.runs.combined import combine
-from sclcs.runs.matrices import seconds_of, spent_on
+from sclcs.runs.matrices import bring_back, seconds_of, spent_on
 from sclcs.runs.order import RunOrder
 from sclcs.runs.purchases import Purchases
-from sclcs.runs.rank import rank_with, ranking_files
+from sclcs.runs.rank import ranking_files
 from sclcs.runs.stages import Stage
+from sclcs.runs.waves import in_waves
 from sclcs.spi.catalogue import catalogue
 
 __all__ = ["account_stage", "estimate_stage", "exact_operators"]
@@ -44,7 +46,13 @@ def estimate_stage(order: RunOrder) -> Stage:
             estimation=ESTIMATION_VERSION,
         )
 
-    def work() -> None:
+    def work() -> dict[str, Any]:
+        bought = order.allotment
+        if not in_waves(order):
+            bring_back(order, folder.whole_store, bought.panel)
+        if bought.core_samples:
+            ids = list(folder.core_set().sample_ids)
+            bring_back(order, folder.core_store, [*bought.panel, *bought.core], ids)
         purchases = Purchases(order)
         stopped = "exact" if exact else purchases.spend()
         looks = {} if exact else purchases.outlooks()
@@ -54,6 +62,9 @@ def estimate_stage(order: RunOrder) -> Stage:
         if not exact:
             _write_map(folder, purchases.whole_geometry)
         folder.write_facts(make_answer(purchases, stopped, looks, rankings), folder.answer_file)
+        spent = {"scoring_seconds": purchases.scoring_seconds}
+        before = {"scored_before": purchases.scored_before} if purchases.scored_before else {}
+        return spent | before
 
     def outputs() -> list[Path]:
         made = ranking_files([folder.ranking_file(task) for task in config.tasks])
@@ -65,7 +76,7 @@ def estimate_stage(order: RunOrder) -> Stage:
         identity,
         work,
         outputs,
-        lambda: [Matrices(folder.whole_store, tuple(exact_operators(order)), folder.open_store)],
+        lambda: {folder.whole_store: exact_operators(order)},
     )
 
 
@@ -80,12 +91,8 @@ def exact_operators(order: RunOrder) -> list[str]:
 
 def _rank(order: RunOrder, purchases: Purchases, task: str, found: Any) -> Ranking:  # noqa: ANN401
     bought = order.allotment
-    computed = [*bought.panel, *(name for step in purchases.steps for name in step["operators"])]
-    place = {name: k for k, name in enumerate(order.operators)}
-    computed.sort(key=place.__getitem__)
-    exact = rank_with(order, order.folder.whole_matrices, computed, task)
     return combine(
-        exact,
+        purchases.exact_ranking(task),
         order.operators,
         purchases.names,
         found,
@@ -134,7 +141,6 @@ def _against_truth(folder: RunFolder, task: str) -> dict[str, Any]:
     chosen = folder.answer()["tasks"][task]["chosen"]
     scores = truth.scores
     best = str(truth.groups["spi"].iloc[0])  # under the name people know
-    spread = float(scores.max() - scores.median())
     members = set(truth.best_set["spi"])
     also = truth.groups.set_index("spi")["also"]
     equivalent = {name for member in members for name in [member, *also[member]]}
@@ -143,7 +149,7 @@ def _against_truth(folder: RunFolder, task: str) -> dict[str, Any]:
         "truth": consistency(truth, ranking, (5, 10, 20)),
         "true_best": best,
         "chosen": chosen,
-        "regret_share": (float(scores.max()) - float(scores[chosen])) / max(spread, 1e-12),
+        "regret_share": regret(scores, scores[chosen]),
         "chosen_in_true_best_set": chosen in equivalent,
         "true_best_in_set": best in set(ranking.table.loc[ranking.table["best_set"], "spi"]),
     }
@@ -169,13 +175,17 @@ def _costs(order: RunOrder) -> dict[str, Any]:
     measured = seconds_of(whole, order.operators) if order.config.full_benchmark else None
     spent = panel + core + top
     record = folder.state()["stages"].get("estimate", {})
+    facts = record.get("facts", {})
+    scoring = float(facts.get("scoring_seconds", 0.0))
+    here = top + scoring - float(facts.get("scored_before", 0.0))
     return {
         "select": 0.0,
         "panel": panel,
         "core": core,
         "top": top,
         "two_stage": spent,
-        "estimate": max(float(record.get("cpu_seconds", 0.0)) - top, 0.0),
+        "scoring": scoring,
+        "estimate": max(float(record.get("cpu_seconds", 0.0)) - here, 0.0),
         "everything": everything,
         "everything_measured": measured,
         "saved": 1 - spent / max(measured or everything, 1e-12),

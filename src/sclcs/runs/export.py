@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sclcs.compute import export_matrices
 from sclcs.core.identity import Identity
-from sclcs.runs.matrices import remove_folder
+from sclcs.runs.matrices import bring_back, remove_folder
 from sclcs.runs.order import RunOrder
 from sclcs.runs.rank import all_winners, top_identity
 from sclcs.runs.stages import Stage
@@ -29,6 +29,7 @@ def export_stage(order: RunOrder) -> Stage:
 
     def work() -> None:
         remove_folder(folder.export_folder)
+        bring_back(order, folder.whole_store, all_winners(order))
         for name in formats:
             place = folder.export_folder / name
             export_matrices(folder.whole_matrices, place, name, all_winners(order))

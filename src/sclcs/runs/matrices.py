@@ -9,15 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from sclcs.compute import fill_store, open_computation
+from sclcs.compute.store_lock import StoreLock
 from sclcs.core.errors import SclcsError, UnreadableFileError
 from sclcs.core.files import explain_write_errors, remove_partials
+from sclcs.core.identity import Identity
+from sclcs.runs.batch import fill_by_jobs
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import WORKERS
 from sclcs.spi.fc_mending import mend_store
 from sclcs.spi.fc_store import FCStore
-from sclcs.spi.fc_writer import forget_operators, outdated_operators
+from sclcs.spi.fc_writer import drop_matrices, forget_operators, outdated_operators
 
-__all__ = ["compute_matrices", "remove_folder", "remove_trash", "seconds_of", "spent_on"]
+__all__ = [
+    "bring_back",
+    "compute_matrices",
+    "drop_from",
+    "remove_folder",
+    "remove_trash",
+    "seconds_of",
+    "spent_on",
+]
 
 TRASH = ".trash-"
 
@@ -58,9 +69,14 @@ def compute_matrices(
     )
     forget_operators(
         computation.store,
-        outdated_operators(computation.store.layout.stamps(), computation.stamps),
+        outdated_operators(computation.store.layout.index().stamps, computation.stamps),
     )
-    report = fill_store(computation, who, known=_others(order, path))
+    known = _others(order, path)
+    report = (
+        fill_store(computation, who, known=known)
+        if who.kind.batch is None
+        else fill_by_jobs(order.folder, computation, known)
+    )
     remove_folder(_aside(path))
     elsewhere = who.kind.elsewhere or who.processes > 1
     return {
@@ -68,6 +84,31 @@ def compute_matrices(
         "kernel_seconds": report.kernel_seconds,
         WORKERS: report.kernel_seconds if elsewhere else 0.0,
     }
+
+
+def bring_back(
+    order: RunOrder,
+    path: Path,
+    operators: Sequence[str],
+    sample_ids: Sequence[str] | None = None,
+) -> None:
+    """Compute matrices again that were not kept and are needed now; see :func:`compute_matrices`.
+
+    Operators that were never in the store are left out of it.
+    """
+    gone = set(order.folder.open_store(path).not_kept) if path.exists() else set()
+    again = [name for name in operators if name in gone]
+    if again:
+        compute_matrices(order, path, again, sample_ids)
+
+
+def drop_from(store: FCStore, operators: Sequence[str]) -> int:
+    """Remove matrices of operators from a store that nobody else writes to; return the bytes."""
+    lock = StoreLock(store.path, None, Identity("drop", inputs={"store": str(store.path)}))
+    with lock.preparing():
+        freed = drop_matrices(store, operators)
+    lock.release()
+    return freed
 
 
 def _continued(order: RunOrder, path: Path, sample_ids: Sequence[str] | None) -> FCStore | None:
@@ -81,13 +122,15 @@ def _continued(order: RunOrder, path: Path, sample_ids: Sequence[str] | None) ->
     cohort = order.cohort
     kept = set(cohort.sample_ids if sample_ids is None else sample_ids)
     wanted = [name for name in cohort.sample_ids if name in kept]
-    if store is None:  # the matrices may be good although the table or the metadata is damaged
+    if store is None or store.fingerprint != cohort.fingerprint:
+        # The matrices may be good although the table is damaged, or has been labelled since.
         try:
-            store = mend_store(path, cohort.take(wanted), cohort.fingerprint)
+            store = mend_store(path, cohort.take(wanted), cohort)
         except (SclcsError, OSError):
             return None
     same = store.fingerprint == cohort.fingerprint and store.sample_ids == wanted
-    return store if same else None
+    # A store of an older format is replaced by one of today's, into which its matrices are copied.
+    return store if same and store.layout.blocks_per_shard else None
 
 
 def _aside(path: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -14,6 +14,7 @@ from sclcs.benchmark import (
     Criterion,
     Question,
     Target,
+    find_aims,
     find_criterion,
     find_target,
     make_question,
@@ -23,6 +24,7 @@ from sclcs.benchmark.prediction import FoldRules
 from sclcs.benchmark.versions import RANKING_VERSION
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort.table import label_column
 from sclcs.core.errors import InputError, MissingDependencyError
 from sclcs.core.identity import Identity
 from sclcs.core.settings import Settings
@@ -33,12 +35,15 @@ from sclcs.selection import Selector, core_size, find_selector
 from sclcs.selection.guided.panel import panel_operators
 from sclcs.spi.fc_store import FCStore
 from sclcs.spi.sets import resolve
-from sclcs.spi.versions import operator_stamp
+from sclcs.spi.versions import operator_stamps
 
 __all__ = ["RunOrder"]
 
-#: How a budgeted run chooses its core-set: any draw shows geometry (ESTIMATION 4.3).
-BUDGET_METHOD = "random"
+#: How a budgeted run chooses its core-set: any draw shows geometry, but only two samples of a
+#: subject say something about fingerprinting.
+BUDGET_METHOD, BUDGET_METHOD_OF_SUBJECTS = "random", "pairs"
+#: Raised when the same matrices would give another card.
+CARD_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,8 @@ class RunOrder:
     @cached_property
     def selector(self) -> Selector:
         """The method that chooses the core-set."""
-        return find_selector(self.config.method or BUDGET_METHOD)
+        usual = BUDGET_METHOD_OF_SUBJECTS if "subject" in self.config.tasks else BUDGET_METHOD
+        return find_selector(self.config.method or usual)
 
     @property
     def core_ratio(self) -> float:
@@ -177,7 +183,7 @@ class RunOrder:
 
     def matrices_identity(self, operators: list[str], samples: list[str] | None) -> Identity:
         """Return what the matrices of operators depend on; all samples by default."""
-        stamps = {name: operator_stamp(name, self.config.seed) for name in operators}
+        stamps = operator_stamps(operators, self.config.seed)
         return Identity(
             "matrices",
             inputs={"cohort": self.folder.check()["fingerprint"], "samples": samples},
@@ -203,6 +209,24 @@ class RunOrder:
             seeds={"draws": config.seed},
         )
 
+    @property
+    def card_facts(self) -> dict[str, Any]:
+        """What the cards of the run depend on besides the matrices and the rankings."""
+        samples, config = self.given.samples, self.config
+        aims = {
+            task: find_aims(samples, self.target(task), config.criteria, config.treat_as)
+            for task in config.tasks
+        }
+        return {
+            "aims": {task: [asdict(aim) for aim in found] for task, found in aims.items()},
+            "card": CARD_VERSION,
+            "scores": {
+                aim.score: find_criterion(aim.score).version
+                for found in aims.values()
+                for aim in found
+            },
+        }
+
     def check(self) -> None:
         """Raise if something cannot work: operators, method, score, size, tasks, workers."""
         config = self.config
@@ -210,11 +234,6 @@ class RunOrder:
         chosen = self.parameters.to_dict()
         if self.panel and not self.computes_panel:
             FCStore.open(chosen["fc"])
-        if config.executor.kind.start is None:
-            raise InputError(
-                f"A run waits for every stage, which it cannot on {config.executor.kind.name} yet; "
-                "choose --on local:4 or --on dask:ADDRESS."
-            )
         numbers = [task for task in config.tasks if self.target(task).kind == "number"]
         if self.selector.guided and numbers:
             raise InputError(
@@ -229,10 +248,21 @@ class RunOrder:
             _ = self.allotment
         else:
             core_size(self.given, self.core_ratio)
+        self._check_columns(self.given.samples)
         self.check_tasks(self.given.samples)
 
+    def _check_columns(self, samples: pd.DataFrame) -> None:
+        """Raise if a column is not there, though only a late stage or no task needs it."""
+        config = self.config
+        covariate_kinds(samples, config.covariates, config.treat_as)
+        for name in (config.within, config.harmonise):
+            if name:
+                label_column(samples, name)
+        for task in config.tasks:
+            find_aims(samples, self.target(task), config.criteria, config.treat_as)
+
     def check_tasks(self, samples: pd.DataFrame) -> dict[str, dict[str, Any]]:
-        """Count what each task compares; raise if one cannot be answered on the cohort.
+        """Count what each task compares; raise if one, or the card, cannot be answered.
 
         Parameters
         ----------
@@ -249,6 +279,7 @@ class RunOrder:
             question = self.question(samples, name)
             if question.degenerate:
                 raise InputError(f"Operators cannot be ranked for {question.degenerate}")
+            find_aims(samples, question.target, self.config.criteria, self.config.treat_as)
             found[name] = {
                 "kind": question.target.kind,
                 "samples": question.n_samples,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sclcs.core.identity import Identity
-from sclcs.run_folder import Matrices
 from sclcs.runs.matrices import compute_matrices
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import Stage
+from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
 
 __all__ = ["core_part_stage", "panel_stage"]
 
@@ -19,6 +19,8 @@ def panel_stage(order: RunOrder) -> Stage:
     everything = order.allotment.way == "exact"
 
     def work() -> dict[str, Any]:
+        if in_waves(order):
+            return ask_in_waves(order, panel, make_inquiries(order)).facts
         return compute_matrices(order, folder.whole_store, panel)
 
     return Stage(
@@ -27,7 +29,7 @@ def panel_stage(order: RunOrder) -> Stage:
         f"{'' if everything else 'cheap '}operators on everybody",
         lambda: order.matrices_identity(panel, None),
         work,
-        matrices=lambda: [Matrices(folder.whole_store, tuple(panel), folder.open_store)],
+        matrices=lambda: {folder.whole_store: panel},
     )
 
 
@@ -51,5 +53,5 @@ def core_part_stage(order: RunOrder) -> Stage:
         f"Compute {len(bought.core)} expensive operators on the core-set",
         identity,
         work,
-        matrices=lambda: [Matrices(folder.core_store, tuple(operators), folder.open_store)],
+        matrices=lambda: {folder.core_store: operators},
     )

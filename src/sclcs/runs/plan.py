@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from sclcs.benchmark.memory import ranking_bytes
 from sclcs.cohort.cohort import Cohort
 from sclcs.compute.calibration import Calibration, calibrate
-from sclcs.compute.cost import Cost, cost_of_work, ranking_memory, total_cost
+from sclcs.compute.cost import Cost, cost_of_work, total_cost
 from sclcs.compute.executors.local import process_count
 from sclcs.compute.pilot import CohortShape
 from sclcs.core.arguments import checked
@@ -168,7 +169,7 @@ def predict_costs(
         parts={"selection": chosen, "core-set": core_cost, "winners": winners},
         two_stage=total_cost([chosen, core_cost, winners]),
         two_stage_worst=total_cost([chosen, core_cost, worst]),
-        ranking_memory_bytes=ranking_memory(planned),
+        ranking_memory_bytes=ranking_bytes(planned.samples, planned.regions),
         calibration=measured,
         notes=_notes(measured, planned, choice),
     )

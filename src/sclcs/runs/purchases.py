@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ from numpy.typing import NDArray
 
 from sclcs.benchmark import (
     Criterion,
+    Evaluation,
     Inquiry,
-    Question,
+    Ranking,
     equivalence_groups,
     evaluate,
     make_kernel,
 )
+from sclcs.benchmark.consistency import score_scale
 from sclcs.benchmark.inference import effect_test
-from sclcs.benchmark.prediction import FoldRules
+from sclcs.benchmark.rank import Effort, make_ranking
 from sclcs.estimation import (
     Estimate,
     Geometry,
@@ -31,8 +34,10 @@ from sclcs.estimation import (
     shipped_geometry,
 )
 from sclcs.runs.allotment import Costs
+from sclcs.runs.core_scores import core_scores
 from sclcs.runs.matrices import compute_matrices
 from sclcs.runs.order import RunOrder
+from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
 from sclcs.spi.catalogue import catalogue
 
 __all__ = ["NO_EFFECT", "KnownScores", "Purchases", "cohort_geometry", "estimate_task", "twins"]
@@ -52,21 +57,39 @@ class KnownScores:
     ----------
     task : str
     criterion : Criterion
-    question : Question
+    inquiry : Inquiry
+        The question with the halves and permutations of a ranking: what is computed is scored
+        once, for the estimate and for the ranking.
     chance : float
         The score of an operator without information.
     p : float, optional
         Family-wise, of the panel; None if it cannot be tested.
     scores : dict of str to float
         Of the operators that were computed on everybody.
+    own : dict of str to float
+        Scores on the core-set, where it has any.
+    answers : list of Evaluation
+        All that was found out about the operators on everybody, part by part.
     """
 
     task: str
     criterion: Criterion
-    question: Question
+    inquiry: Inquiry
     chance: float
     p: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    own: dict[str, float] = field(default_factory=dict)
+    answers: list[Evaluation] = field(default_factory=list)
+
+    def add(self, answer: Evaluation) -> None:
+        """Add what was found out about more operators; the first ones say if there is an effect."""
+        name = self.criterion.name
+        if not self.answers and self.inquiry.permutations is not None:
+            p = effect_test(answer.statistics[name]).p
+            tested = self.inquiry.question.permutable and np.isfinite(p).any()
+            self.p = float(np.nanmin(p)) if tested else None
+        self.answers.append(answer)
+        self.scores |= dict(zip(answer.operators, answer.point[name].tolist(), strict=True))
 
     @property
     def sees_something(self) -> bool:
@@ -76,10 +99,7 @@ class KnownScores:
     @property
     def scale(self) -> float:
         """Best minus median of the scores that are known."""
-        known = np.array([value for value in self.scores.values() if np.isfinite(value)])
-        if not len(known):
-            return 1.0
-        return max(float(known.max() - np.median(known)), np.finfo(np.float64).eps)
+        return score_scale(list(self.scores.values()))
 
 
 def cohort_geometry(order: RunOrder) -> Geometry:
@@ -123,9 +143,15 @@ def estimate_task(view: KnownScores, geometry: Geometry, names: Mapping[str, str
     operators = list(geometry.operators)
     families = catalogue()["family"].reindex(operators).fillna("own").tolist()
     known = {names[n]: score for n, score in view.scores.items() if np.isfinite(score)}
-    scores = np.array([known.get(names[name], np.nan) for name in operators])
-    scaled = geometry.share_scale if view.criterion.name == "share" else None
-    return krige(operators, geometry.similarity, scores, families, chance=view.chance, scale=scaled)
+    return krige(
+        operators,
+        geometry.similarity,
+        np.array([known.get(names[name], np.nan) for name in operators]),
+        families,
+        chance=view.chance,
+        scale=geometry.share_scale if view.criterion.name == "share" else None,
+        own=np.array([view.own.get(name, np.nan) for name in operators]),
+    )
 
 
 class Purchases:
@@ -134,6 +160,13 @@ class Purchases:
     Parameters
     ----------
     order : RunOrder
+
+    Attributes
+    ----------
+    scoring_seconds : float
+        CPU seconds that scoring the operators on everybody took, with redraws and permutations.
+    scored_before : float
+        The part of them that earlier stages or attempts spent.
     """
 
     def __init__(self, order: RunOrder) -> None:
@@ -144,9 +177,12 @@ class Purchases:
         self.geometry = self.whole_geometry.take(self._entries())
         self.left = order.allotment.left_seconds
         self.steps: list[dict[str, Any]] = []
-        samples = order.cohort.samples
-        self.views = {task: self._view(task, samples) for task in order.config.tasks}
-        self._score(order.allotment.panel, test=True)
+        config = order.config
+        self.effort = Effort(config.bootstrap, config.permutations, config.confidence, config.seed)
+        self.inquiries = make_inquiries(order)
+        self.views = {task: self._view(task) for task in config.tasks}
+        self.scoring_seconds = self.scored_before = 0.0
+        self._score(order.allotment.panel)
 
     def _entries(self) -> list[str]:
         """Return one operator of those that rank alike: of the panel, or else the cheapest."""
@@ -158,40 +194,53 @@ class Purchases:
         wanted = set(chosen.values())
         return [name for name in self.order.operators if name in wanted]
 
-    def _view(self, task: str, samples: Any) -> KnownScores:  # noqa: ANN401 - a DataFrame
-        criterion = self.order.criterion(task)
-        config = self.order.config
-        question = replace(
-            self.order.question(samples, task),
-            folds=FoldRules(config.folds, config.repeats, config.leave_out),
-            seed=config.seed,
+    def _view(self, task: str) -> KnownScores:
+        criterion, inquiry = self.order.criterion(task), self.inquiries[task]
+        chance = criterion.chance_for(inquiry.question.target)
+        return KnownScores(
+            task,
+            criterion,
+            inquiry,
+            0.0 if chance is None else chance,
+            own=core_scores(self.order, task),
         )
-        chance = criterion.chance_for(question.target)
-        return KnownScores(task, criterion, question, 0.0 if chance is None else chance)
 
-    def _score(self, operators: Sequence[str], *, test: bool = False) -> None:
-        """Add the scores of operators that are computed; test whether they see anything."""
-        order, permutations = self.order, self.order.config.permutations
-        inquiries = []
-        for view in self.views.values():
-            tested = test and permutations and view.question.permutable
-            inquiries.append(
-                Inquiry(
-                    view.question,
-                    (view.criterion,),
-                    None,
-                    view.question.permutations(permutations, order.config.seed) if tested else None,
-                )
-            )
-        found = evaluate(
-            order.folder.whole_matrices, list(operators), inquiries, n_jobs=order.processes
+    def _score(self, operators: Sequence[str]) -> None:
+        """Find out about operators on everybody: one kernel of each serves every task."""
+        order, views, begun = self.order, list(self.views.values()), time.process_time()
+        if in_waves(order):
+            asked = ask_in_waves(order, operators, self.inquiries)
+            found, seconds = asked.tasks, asked.seconds
+            self.scored_before += seconds - asked.spent
+        else:
+            inquiries = [view.inquiry for view in views]
+            matrices = order.folder.whole_matrices
+            found = evaluate(matrices, list(operators), inquiries, n_jobs=order.processes)
+            seconds = time.process_time() - begun
+        for view, answer in zip(views, found, strict=True):
+            view.add(answer)
+        self.scoring_seconds += seconds
+
+    def exact_ranking(self, task: str) -> Ranking:
+        """Rank what was computed on everybody.
+
+        Parameters
+        ----------
+        task : str
+
+        Returns
+        -------
+        Ranking
+        """
+        view = self.views[task]
+        ranking = make_ranking(
+            Evaluation.together(view.answers),
+            view.inquiry,
+            self.effort,
+            self.order.folder.whole_matrices.fingerprint,
         )
-        for view, inquiry, answer in zip(self.views.values(), inquiries, found, strict=True):
-            name = view.criterion.name
-            view.scores |= dict(zip(answer.operators, answer.point[name].tolist(), strict=True))
-            if inquiry.permutations is not None:
-                p = effect_test(answer.statistics[name]).p
-                view.p = float(np.nanmin(p)) if np.isfinite(p).any() else None
+        ranking.expect_scores()
+        return ranking
 
     @property
     def open_tasks(self) -> list[KnownScores]:
@@ -245,7 +294,8 @@ class Purchases:
 
     def _buy(self, places: Sequence[int], seconds: float, regret: float) -> None:
         names = [self.geometry.operators[k] for k in places]
-        compute_matrices(self.order, self.order.folder.whole_store, names)
+        if not in_waves(self.order):
+            compute_matrices(self.order, self.order.folder.whole_store, names)
         self._score(names)
         self.left -= seconds
         self.steps.append({"operators": names, "seconds": seconds, "regret_before": regret})

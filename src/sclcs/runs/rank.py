@@ -9,11 +9,9 @@ from typing import Any
 from sclcs.benchmark.rank import rank
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.coreset import CoreSet
-from sclcs.core.errors import InputError
 from sclcs.core.identity import Identity, file_digest
 from sclcs.core.provenance import sidecar_path
-from sclcs.run_folder import Matrices
-from sclcs.runs.matrices import compute_matrices
+from sclcs.runs.matrices import bring_back, compute_matrices
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import Stage
 from sclcs.spi.fc_store import FCStore
@@ -44,7 +42,7 @@ def compute_core_stage(order: RunOrder) -> Stage:
         f"Compute {len(order.operators)} operators on the core-set",
         lambda: core_identity(order),
         work,
-        matrices=lambda: [Matrices(folder.core_store, tuple(order.operators), folder.open_store)],
+        matrices=lambda: {folder.core_store: order.operators},
     )
 
 
@@ -59,6 +57,7 @@ def rank_stage(order: RunOrder) -> Stage:
 
     def work() -> None:
         core = folder.core_set()
+        bring_back(order, folder.core_store, order.operators, list(core.sample_ids))
         for task in config.tasks:
             ranking = rank_with(order, folder.core_matrices, order.operators, task, core)
             folder.write_table(ranking, folder.ranking_file(task))
@@ -101,8 +100,7 @@ def rank_with(
         | changes,
         n_jobs=order.processes,
     )
-    if not ranking.table["score"].notna().any():
-        raise InputError(f"No operator can be ranked. {ranking.table['reason'].iloc[0]}".strip())
+    ranking.expect_scores()
     return ranking
 
 
@@ -137,9 +135,7 @@ def compute_top_stage(order: RunOrder) -> Stage:
         "Compute the best ones on the whole cohort",
         lambda: top_identity(order),
         work,
-        matrices=lambda: [
-            Matrices(folder.whole_store, tuple(all_winners(order)), folder.open_store)
-        ],
+        matrices=lambda: {folder.whole_store: all_winners(order)},
     )
 
 
@@ -161,5 +157,5 @@ def full_stage(order: RunOrder) -> Stage:
         lambda: order.ranking_identity(order.matrices_identity(order.operators, None)),
         work,
         lambda: ranking_files(files),
-        lambda: [Matrices(folder.whole_store, tuple(order.operators), folder.open_store)],
+        lambda: {folder.whole_store: order.operators},
     )

@@ -57,8 +57,9 @@ class RunResult:
         return self.folder.answer() if self.folder.config().budgeted else None
 
     def __repr__(self) -> str:
-        size = 0 if self.core_set is None else len(self.core_set)
-        lines = [f"RunResult({str(self.folder.path)!r}, {size} samples in core-set)"]
+        core = self.core_set
+        what = "everything on everybody" if core is None else f"{len(core)} samples in core-set"
+        lines = [f"RunResult({str(self.folder.path)!r}, {what})"]
         for task, rows in self.best().items():
             found = ", ".join(_with_interval(row) for row in rows)
             lines.append(f"  {task}: {found}")

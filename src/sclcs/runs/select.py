@@ -11,7 +11,6 @@ from sclcs.core.errors import InputError
 from sclcs.core.identity import Identity
 from sclcs.core.provenance import sidecar_path
 from sclcs.encoder.identity import VERSIONS as TRAINING_VERSIONS
-from sclcs.run_folder import Matrices
 from sclcs.runs.matrices import compute_matrices, remove_folder
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import Stage
@@ -47,10 +46,8 @@ def select_stage(order: RunOrder) -> Stage:
         made = [folder.core_file, sidecar_path(folder.core_file)]
         return [*made, folder.encoder_folder] if order.selector.network == "encoder" else made
 
-    def matrices() -> list[Matrices]:
-        if not order.computes_panel:
-            return []
-        return [Matrices(folder.whole_store, tuple(order.panel), folder.open_store)]
+    def matrices() -> dict[Path, list[str]]:
+        return {folder.whole_store: order.panel} if order.computes_panel else {}
 
     return Stage(
         "select",

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sclcs.benchmark.memory import ranking_bytes
 from sclcs.cohort.cohort import Cohort
 from sclcs.compute.calibration import Start, calibrate
-from sclcs.compute.cost import Cost, cost_of_work, ranking_memory, total_cost
+from sclcs.compute.cost import Cost, cost_of_work, total_cost
 from sclcs.compute.pilot import CohortShape
 from sclcs.core.progress import show_progress
 from sclcs.core.settings import Settings
@@ -117,7 +118,7 @@ def _guided(
     similarities = len(panel) * candidates**2 * _FLOAT32
     return SelectionCost(
         products + search,
-        memory_bytes=int(similarities + ranking_memory(shape)),
+        memory_bytes=int(similarities + ranking_bytes(shape.samples, shape.regions)),
         computing=cost_of_work(measured, shape, jobs=jobs),
     )
 

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ import sclcs
 from sclcs.core.errors import StoreInUseError
 from sclcs.core.files import explain_write_errors, write_json
 from sclcs.run_folder import RunFolder
+from sclcs.runs.stages import WaitingForJobs
 
 __all__ = ["RunLog", "run_lock"]
 
@@ -63,11 +64,19 @@ class RunLog(logging.Handler):
     Parameters
     ----------
     file : Path
+    tell : callable, optional
+        Is given the lines that are meant for a person, too.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, tell: Callable[[str], None] | None = None) -> None:
         super().__init__(logging.INFO)
-        self._file = file
+        self._file, self._tell = file, tell
+
+    def say(self, line: str) -> None:
+        """Append a line and tell it to the person who waits."""
+        self.write(line)
+        if self._tell is not None:
+            self._tell(line)
 
     def write(self, line: str) -> None:
         """Append a line with the time."""
@@ -92,6 +101,9 @@ class RunLog(logging.Handler):
             self.write("finished")
         except KeyboardInterrupt:
             self.write("stopped by Ctrl-C")
+            raise
+        except WaitingForJobs as pause:
+            self.write(str(pause))
             raise
         except Exception as error:
             self.write(f"failed: {error}")

@@ -21,12 +21,16 @@ from sclcs.core.errors import SclcsError, UnknownNameError, WriteError
 from sclcs.core.files import explain_write_errors
 from sclcs.core.identity import Identity, path_digest
 from sclcs.core.provenance import plain, versions
-from sclcs.run_folder import Matrices, RunState
+from sclcs.run_folder import RunFolder, RunState
 
-__all__ = ["Stage", "StoppedInStageError", "require_stage", "run_stages"]
+__all__ = ["Stage", "StoppedInStageError", "WaitingForJobs", "require_stage", "run_stages"]
 
 #: CPU seconds that other processes spent for a stage, among the facts it returns.
 WORKERS = "worker_cpu_seconds"
+
+
+#: Attempts whose seconds count for the next one.
+UNFINISHED = {"stopped", "failed", "waiting"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Stage:
     outputs : callable
         Returns the files and folders it wrote, which nobody else writes.
     matrices : callable
-        Returns what it made in stores that other stages fill, too.
+        Returns what it made in stores that other stages fill, too: operators by store.
     """
 
     name: str
@@ -54,7 +58,7 @@ class Stage:
     identity: Callable[[], Identity]
     work: Callable[[], Mapping[str, Any] | None]
     outputs: Callable[[], Sequence[Path]] = list
-    matrices: Callable[[], Sequence[Matrices]] = list
+    matrices: Callable[[], Mapping[Path, Sequence[str]]] = dict
 
 
 class StoppedInStageError(KeyboardInterrupt):
@@ -71,9 +75,22 @@ class StoppedInStageError(KeyboardInterrupt):
         self.stage = stage
 
 
+class WaitingForJobs(Exception):  # noqa: N818 (nothing is wrong)
+    """A stage goes on when jobs have ended that somebody else does.
+
+    Parameters
+    ----------
+    jobs : sequence of str
+        Their numbers.
+    """
+
+    def __init__(self, jobs: Sequence[str]) -> None:
+        super().__init__(f"waits for the jobs {', '.join(jobs)}")
+        self.jobs = list(jobs)
+
+
 def run_stages(
-    home: Path,
-    state: RunState,
+    folder: RunFolder,
     stages: Sequence[Stage],
     tell: Callable[[str], None],
     *,
@@ -83,10 +100,8 @@ def run_stages(
 
     Parameters
     ----------
-    home : Path
-        The folder of the run.
-    state : RunState
-        What is known from before; kept up to date.
+    folder : RunFolder
+        What is known there from before is kept up to date.
     stages : sequence of Stage
     tell : callable
         Is given a line for a person now and then.
@@ -98,19 +113,19 @@ def run_stages(
     list of str
         Names of the stages that had to be done.
     """
-    names = require_stage(stages, until)
+    names, state = require_stage(stages, until), RunState(folder.state_file)
     _forget_others(state, names)
     done: list[str] = []
     for number, stage in enumerate(stages, start=1):
         label = f"[{number}/{len(stages)}] {stage.title}"
         key = stage.identity().digest()
-        if state.is_current(stage.name, key, stage.matrices()):
+        if _is_current(folder, state, stage, key):
             _confirm(state, stage.name)
             tell(f"{label}: done before")
         else:
             tell(label)
             state.doubt(names[number:])
-            seconds = _Attempt(home, state, stage, key).run(f"stage {number} ({stage.title})")
+            seconds = _Attempt(folder, state, stage, key).run(f"stage {number} ({stage.title})")
             tell(f"      {seconds:.1f} s")
             done.append(stage.name)
         if stage.name == until:
@@ -142,6 +157,22 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _is_current(folder: RunFolder, state: RunState, stage: Stage, key: str) -> bool:
+    """Say whether a stage was done from these inputs and all it made is as it left it."""
+    if not state.is_current(stage.name, key):
+        return False
+    made = state.record(stage.name).get("matrices", {})
+    return bool(made == _matrices(folder, state, stage))
+
+
+def _matrices(folder: RunFolder, state: RunState, stage: Stage) -> dict[str, str | None]:
+    """Return what a stage has in stores, by place."""
+    return {
+        state.place(store): folder.matrices_digest(store, operators)
+        for store, operators in stage.matrices().items()
+    }
+
+
 def _confirm(state: RunState, name: str) -> None:
     record = state.record(name)
     if record["status"] != "done":
@@ -151,10 +182,10 @@ def _confirm(state: RunState, name: str) -> None:
 class _Attempt:
     """One attempt at a stage, recorded from start to end."""
 
-    def __init__(self, home: Path, state: RunState, stage: Stage, key: str) -> None:
-        self._home, self._state, self._stage, self._key = home, state, stage, key
+    def __init__(self, folder: RunFolder, state: RunState, stage: Stage, key: str) -> None:
+        self._folder, self._state, self._stage, self._key = folder, state, stage, key
         before = state.record(stage.name)
-        again = before.get("key") == key and before.get("status") in {"stopped", "failed"}
+        again = before.get("key") == key and before.get("status") in UNFINISHED
         self._earlier = {
             name: float(before.get(name, 0.0)) if again else 0.0
             for name in ("wall_seconds", "cpu_seconds")
@@ -167,7 +198,7 @@ class _Attempt:
         """Do the stage; return the seconds it took."""
         self._record("running", 0.0)
         try:
-            with explain_write_errors(self._home):
+            with explain_write_errors(self._folder.path):
                 for path in self._old_outputs:
                     if not path.is_dir():  # what is in a folder is the stage's own business
                         path.unlink(missing_ok=True)
@@ -175,11 +206,14 @@ class _Attempt:
         except KeyboardInterrupt as error:
             self._note("stopped")
             raise StoppedInStageError(label) from error
+        except WaitingForJobs:
+            self._note("waiting")
+            raise
         except WriteError as error:
             self._note("failed", str(error))
             raise WriteError(
                 f"{error} The run stopped in {label}; what is finished is kept, and the same "
-                "command goes on."
+                "command resumes it."
             ) from error
         except SclcsError as error:
             self._note("failed", str(error))
@@ -187,7 +221,7 @@ class _Attempt:
         workers = float(facts.pop(WORKERS, 0.0))
         state = self._state
         outputs = {state.place(path): path_digest(path) for path in self._stage.outputs()}
-        matrices = state.matrices_digests(self._stage.matrices())
+        matrices = _matrices(self._folder, state, self._stage)
         for path in self._old_outputs:
             if state.place(path) not in {*outputs, *matrices}:
                 _remove(path)  # what an earlier version of the stage made

@@ -11,25 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import sclcs
+from sclcs.benchmark.memory import within
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError
-from sclcs.core.identity import Identity
-from sclcs.report import run_report
-from sclcs.run_folder import RunConfig, RunFolder, RunState, parse_budget
+from sclcs.core.errors import InputError, StoreInUseError
+from sclcs.run_folder import RunConfig, RunFolder, parse_budget
+from sclcs.runs.batch import Chain, watch_chain
 from sclcs.runs.budget_plan import budget_plan_stage, record_speed
 from sclcs.runs.card import card_stage
 from sclcs.runs.check import check_stage, plan_stage
 from sclcs.runs.confirm import confirm_stage
 from sclcs.runs.estimate import account_stage, estimate_stage
 from sclcs.runs.export import export_stage
+from sclcs.runs.keep import keep_matrices
 from sclcs.runs.matrices import remove_folder, remove_trash
 from sclcs.runs.order import RunOrder
 from sclcs.runs.panel import core_part_stage, panel_stage
 from sclcs.runs.rank import compute_core_stage, compute_top_stage, full_stage, rank_stage
+from sclcs.runs.report import report_stage
 from sclcs.runs.select import select_stage
 from sclcs.runs.session import RunLog, run_lock
 from sclcs.runs.stages import Stage, require_stage, run_stages
+from sclcs.runs.waves import check_disk
+from sclcs.spi.own_operators import require_known_elsewhere
 
 __all__ = ["carry_out", "make_stages"]
 
@@ -40,8 +43,10 @@ def carry_out(
     given: Cohort | None = None,
     tell: Callable[[str], None] | None = None,
     until: str | None = None,
+    watch: bool = True,
+    driving: bool = False,
 ) -> tuple[RunFolder, list[str]]:
-    """Do the stages of a run.
+    """Do the stages of a run, or send jobs that do them.
 
     Parameters
     ----------
@@ -53,41 +58,112 @@ def carry_out(
         Is given a line for a person when a stage begins or ends.
     until : str, optional
         Name of the last stage to do.
+    watch : bool
+        Whether to wait for jobs, if a batch system does the work.
+    driving : bool
+        Whether this process is such a job.
 
     Returns
     -------
     folder : RunFolder
     stages : list of str
-        The stages that had to be done.
+        The stages that had to be done; of a run that was only sent, none.
     """
     if config.out is None:
         raise InputError("Expected a folder for the run: --out RUN, or the key out.")
     folder = RunFolder(Path(config.out).absolute())
     cohort, place = _locate(config, folder, given)
-    config = config.model_copy(update={"out": str(folder.path), "cohort": str(place)})
+    on = str(config.executor.from_anywhere())
+    config = config.model_copy(update={"out": str(folder.path), "cohort": str(place), "on": on})
     order = RunOrder(folder, config, cohort)
     order.check()
+    check_disk(order)
     folder.assume_config(config)
     require_stage(make_stages(order), until)
     config.executor.reach()
+    if config.executor.kind.batch is not None and not driving:
+        return _send(order, given, tell or _tell_nobody, until, watch)
+    with within(config.memory, len(cohort), order.processes):
+        return folder, _do_stages(order, given, tell, until)
+
+
+def _do_stages(
+    order: RunOrder, given: Cohort | None, tell: Callable[[str], None] | None, until: str | None
+) -> list[str]:
+    folder, config = order.folder, order.config
     RunFolder.create(folder.path)
-    log = RunLog(folder.log_file)
-
-    def say(line: str) -> None:
-        log.write(line)
-        if tell is not None:
-            tell(line)
-
+    log = RunLog(folder.log_file, tell)
     with run_lock(folder), log.listening():
-        remove_trash(folder.path)
-        if given is not None:
-            cohort = _keep(folder, given, place)
-        folder.write_config(config)
-        if config.budgeted and parse_budget(str(config.budget)).share is None:
-            record_speed(folder, cohort)
+        cohort = _settle(order, given)
         stages = make_stages(RunOrder(folder, config, cohort))
-        done = run_stages(folder.path, RunState(folder.state_file), stages, say, until=until)
-    return folder, done
+        done = run_stages(folder, stages, log.say, until=until)
+        if until in {None, "report"}:
+            keep_matrices(RunOrder(folder, config, cohort), log.say)
+        return done
+
+
+def _settle(order: RunOrder, given: Cohort | None) -> Cohort:
+    """Write down what is asked, in the folder that is held now; return the cohort."""
+    folder, config, cohort = order.folder, order.config, order.given
+    remove_trash(folder.path)
+    if given is not None:
+        cohort = _keep(folder, given, Path(str(config.cohort)))
+    folder.write_config(config)
+    if config.budgeted and parse_budget(str(config.budget)).share is None:
+        record_speed(folder, cohort)
+    return cohort
+
+
+def _send(
+    order: RunOrder,
+    given: Cohort | None,
+    tell: Callable[[str], None],
+    until: str | None,
+    watch: bool,
+) -> tuple[RunFolder, list[str]]:
+    """Send the first job of a run, unless its jobs are in the queue; wait for them if asked."""
+    config, folder = order.config, order.folder
+    config.executor.kind.reach_batch(config.executor.argument)
+    require_known_elsewhere(order.operators, str(config.executor))
+    RunFolder.create(folder.path)
+    chain = Chain(folder)
+    active = chain.active()
+    if active:
+        _refuse_other_settings(folder, config)
+        tell(f"The jobs of the run are in the queue ({', '.join(j.number for j in active)}).")
+    else:
+        with run_lock(folder):
+            _settle(order, given)
+            chain = Chain(folder)
+        sent = chain.begin(until)
+        tell(f"Sent: jobs {', '.join(sent)}, which send the others. {chain.home} has their logs.")
+    before = _done(folder)
+    if watch:
+        watch_chain(chain, tell)
+    now = RunFolder(folder.path)
+    return now, [name for name, key in _done(now).items() if before.get(name) != key]
+
+
+def _done(folder: RunFolder) -> dict[str, str]:
+    """Return the stages that are done and when they were."""
+    records = folder.state()["stages"].items()
+    return {name: record["finished"] for name, record in records if record["status"] == "done"}
+
+
+def _refuse_other_settings(folder: RunFolder, config: RunConfig) -> None:
+    there = RunFolder(folder.path).config()
+    changed = [name for name, value in config.model_dump().items() if getattr(there, name) != value]
+    if changed:
+        chain = Chain(folder)
+        raise StoreInUseError(
+            f"Jobs of a run in {folder.path} with other settings ({', '.join(changed)}) are in the "
+            "queue; wait until they end, or stop them: "
+            f"{chain.batch.stop_command([chain.driver, chain.worker])}."
+        )
+
+
+def _tell_nobody(_line: str) -> None:
+    pass
 
 
 def _locate(config: RunConfig, folder: RunFolder, given: Cohort | None) -> tuple[Cohort, Path]:
@@ -116,7 +192,7 @@ def make_stages(order: RunOrder) -> list[Stage]:
     card = [] if order.config.criteria == ["none"] else [card_stage(order)]
     if order.config.budgeted:
         before = [*budget_stages(order), *full, account_stage(order), *card, *export]
-        return [*before, _report_stage(order, [stage.name for stage in before])]
+        return [*before, report_stage(order, [stage.name for stage in before])]
     before = [
         check_stage(order),
         plan_stage(order),
@@ -129,7 +205,7 @@ def make_stages(order: RunOrder) -> list[Stage]:
         *card,
         *export,
     ]
-    return [*before, _report_stage(order, [stage.name for stage in before])]
+    return [*before, report_stage(order, [stage.name for stage in before])]
 
 
 def budget_stages(order: RunOrder) -> list[Stage]:
@@ -138,22 +214,3 @@ def budget_stages(order: RunOrder) -> list[Stage]:
     if order.allotment.core_samples:
         first += [select_stage(order), core_part_stage(order)]
     return [*first, estimate_stage(order)]
-
-
-def _report_stage(order: RunOrder, before: list[str]) -> Stage:
-    folder = order.folder
-
-    def identity() -> Identity:
-        records = folder.state()["stages"]
-        made = [records[name].get(part, {}) for name in before for part in ("outputs", "matrices")]
-        return Identity(
-            "report",
-            inputs={"made": made},
-            parameters=order.config.model_dump(exclude={"out"}),
-            versions={"sclcs": sclcs.__version__},
-        )
-
-    def work() -> None:
-        run_report(folder).save_as_html(folder.report_file)
-
-    return Stage("report", "Write the report", identity, work, lambda: [folder.report_file])

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-__all__ = ["BEST_SET", "FAMILY_WISE", "PAPER", "PYSPI", "full_citations"]
+__all__ = [
+    "ADJUSTED_PERMUTATION",
+    "BEST_SET",
+    "FAMILY_WISE",
+    "PAPER",
+    "PYSPI",
+    "SCATTER",
+    "full_citations",
+]
 
 PAPER = (
     "Zhan L, Li Z, Huang J, Jia T (2026). Accelerating benchmarking of functional connectivity "
@@ -21,6 +29,14 @@ FAMILY_WISE = "Westfall PH, Young SS (1993). Resampling-Based Multiple Testing. 
 BEST_SET = (
     "Hsu JC (1984). Constrained simultaneous confidence intervals for multiple comparisons with "
     "the best. Annals of Statistics 12:1136-1144."
+)
+ADJUSTED_PERMUTATION = (
+    "Winkler AM, Ridgway GR, Webster MA, Smith SM, Nichols TE (2014). Permutation inference for "
+    "the general linear model. NeuroImage 92:381-397."
+)
+SCATTER = (
+    "Anderson MJ (2006). Distance-based tests for homogeneity of multivariate dispersions. "
+    "Biometrics 62:245-253."
 )
 _FULL = MappingProxyType(
     {

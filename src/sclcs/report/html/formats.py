@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 UNKNOWN = "–"
+MANY = 1e7  # from here on powers of ten are easier to read than zeros
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -126,7 +127,8 @@ def short(value: float | None) -> str:
     """Write a number of unknown size with three digits."""
     if value is None or not _known(value):
         return UNKNOWN
-    return f"{value:.3g}".replace("-", "−") if abs(value) < 1000 else f"{value:,.0f}"
+    plain = 1000 <= abs(value) < MANY
+    return (f"{value:,.0f}" if plain else f"{value:.3g}").replace("-", "−")
 
 
 FILTERS: Mapping[str, Any] = {

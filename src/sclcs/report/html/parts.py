@@ -36,13 +36,14 @@ class RunParts:
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
+        self._by_task: dict[tuple[str, str], Any] = {}
 
-    @property
+    @cached_property
     def config(self) -> RunConfig:
         """What was asked."""
         return self.folder.config()
 
-    @property
+    @cached_property
     def tasks(self) -> list[str]:
         """What operators were ranked for."""
         return self.folder.tasks
@@ -89,9 +90,9 @@ class RunParts:
 
     def ranking(self, task: str) -> Ranking | None:
         """Return the ranking of all operators on the core-set."""
-        return _optional(lambda: self.folder.ranking(task))
+        return self._of_task(task, self.folder.ranking)
 
-    @property
+    @cached_property
     def budgeted(self) -> bool:
         """Whether a budget decided what was computed on everybody."""
         return self.config.budgeted
@@ -103,17 +104,22 @@ class RunParts:
 
     def confirmed(self, task: str) -> Ranking | None:
         """Return the ranking of the winners on the whole cohort, where there are two stages."""
-        if self.budgeted:
-            return None
-        return _optional(lambda: self.folder.confirmed(task))
+        return None if self.budgeted else self._of_task(task, self.folder.confirmed)
 
     def truth(self, task: str) -> Ranking | None:
         """Return the ranking of all operators on the whole cohort."""
-        return _optional(lambda: self.folder.truth(task))
+        return self._of_task(task, self.folder.truth)
 
     def card(self, task: str) -> Card | None:
         """Return what the operators on the whole cohort see besides the target."""
-        return _optional(lambda: self.folder.card(task))
+        return self._of_task(task, self.folder.card)
+
+    def _of_task(self, task: str, read: Callable[[str], Part | None]) -> Part | None:
+        key = read.__name__, task
+        if key not in self._by_task:
+            self._by_task[key] = _optional(lambda: read(task))
+        found: Part | None = self._by_task[key]
+        return found
 
     @cached_property
     def core_matrices(self) -> FCStore | None:

@@ -35,7 +35,10 @@ _SECTIONS = (
     ReportSection("core-set", "Core-set", "Who is in the core-set", composition_section),
     ReportSection("training", "Training", "The training behind the core-set", training_section),
     ReportSection(
-        "connectivity", "Connectivity", "Mean connectivity of the winners", connectivity_section
+        "connectivity",
+        "Connectivity",
+        "Mean connectivity of the first operators",
+        connectivity_section,
     ),
     ReportSection("costs", "Costs", "What it cost", costs_section),
     ReportSection("losses", "Failures", "Failures and exclusions", losses_section),

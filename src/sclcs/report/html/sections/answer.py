@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
+from sclcs.core.arguments import checked
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.costs import run_costs
 from sclcs.report.html.sections.sureness import Judgement, Remark, judge
 from sclcs.report.html.sections.tracks import Scale, score_scale
 from sclcs.run_folder import RunFolder
-from sclcs.spi.names import best_known
+from sclcs.spi.names import KNOWN_BEST
 
 __all__ = ["answer_section", "run_answers", "task_answer"]
 
@@ -53,6 +54,7 @@ def task_answer(run: RunParts, task: str) -> TaskAnswer | None:
     return TaskAnswer(task, basis, basis.coreset is None, lines[lines["score"].notna()])
 
 
+@checked
 def run_answers(folder: RunFolder) -> dict[str, list[str]]:
     """Return what may be said about each task of a run, in sentences, the answer first.
 
@@ -83,6 +85,8 @@ def answer_section(run: RunParts) -> Content:
         {
             "answers": answers,
             "costs": run_costs(run),
+            "budgeted": run.budgeted,
+            "exact": run.answer.get("way") == "exact",
             "cohort": run.check.get("cohort"),
             "core": run.core,
             "description": run.config.description,
@@ -138,7 +142,7 @@ def _row(row: pd.Series, scale: Scale, core: Ranking | None) -> dict[str, Any]:
     return {
         "spi": row["spi"],
         "name": row["name"],
-        "known": best_known([str(row["spi"])]) is not None,
+        "known": str(row["spi"]) in KNOWN_BEST,
         "also": list(row["also"]),
         "family": facts["family"],
         "directed": facts["directed"],

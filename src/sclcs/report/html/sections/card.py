@@ -8,9 +8,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from sclcs.benchmark.card import Card
+from sclcs.benchmark.verdict import answered
 from sclcs.report.html.formats import number
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.section import Content
+from sclcs.report.html.sections.answer import task_answer
 from sclcs.report.html.svg import Drawing, axis_over, tick_label
 
 __all__ = ["card_section", "draw_front"]
@@ -22,18 +24,25 @@ TARGET = "target"
 def card_section(run: RunParts) -> Content | None:
     """Make the section; None if there is no card, or nothing on it besides the target."""
     cards = [(task, run.card(task)) for task in run.tasks]
-    tasks = [_task(task, card) for task, card in cards if card is not None and card.aims]
+    tasks = [_task(run, task, card) for task, card in cards if card is not None and card.aims]
     return Content("card.jinja", {"tasks": tasks}) if tasks else None
 
 
-def _task(task: str, card: Card) -> dict[str, Any]:
+def _task(run: RunParts, task: str, card: Card) -> dict[str, Any]:
     rows = [{str(name): value for name, value in row.items()} for _, row in card.table.iterrows()]
     return {
         "task": task,
         "card": card,
         "rows": rows,
+        "answered": _answered(run, task),
         "plots": [{"aim": aim, "drawing": draw_front(card, aim["name"])} for aim in card.aims],
     }
+
+
+def _answered(run: RunParts, task: str) -> bool:
+    """Say whether any operator could be called the best: not where there is no effect."""
+    found = task_answer(run, task)
+    return found is not None and answered(found.basis)
 
 
 def draw_front(card: Card, name: str) -> Markup:
@@ -64,8 +73,8 @@ def draw_front(card: Card, name: str) -> Markup:
 
 
 def _tip(card: Card, row: pd.Series) -> str:
-    values = [f"{card.task} {number(row[TARGET], 3)}"]
-    values += [f"{name} {number(row[name], 3)}" for name in card.names]
+    values = [f"{card.task} {number(row[TARGET])}"]
+    values += [f"{name} {number(row[name])}" for name in card.names]
     marks = ["on the front"] if row["front"] else []
     marks += ["could be the best for the target"] if row["best_set"] else []
     return f"{row['name']} ({row['spi']}): {', '.join([*values, *marks])}"

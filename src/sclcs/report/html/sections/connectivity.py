@@ -32,7 +32,7 @@ def connectivity_section(run: RunParts) -> Content | None:
     if store is None:
         return None
     winners = _winners(run, store)
-    if not winners:
+    if not winners and not store.not_kept:
         return None
     shown = [
         _winner(store, spi, tasks)

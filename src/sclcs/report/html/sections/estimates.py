@@ -23,7 +23,7 @@ def estimates_section(run: RunParts) -> Content | None:
     """Make the section; None if the run has no budget or is not that far."""
     if not run.answer:
         return None
-    places = _places(run)
+    places = run.folder.geometry()
     tasks = [
         _task(run, task, places)
         for task in run.tasks
@@ -40,12 +40,6 @@ def estimates_section(run: RunParts) -> Content | None:
             "measured": run.confirmation.get("costs"),
         },
     )
-
-
-def _places(run: RunParts) -> pd.DataFrame | None:
-    """Return where the operators lie; None if nothing was estimated."""
-    file = run.folder.geometry_file
-    return pd.read_csv(file, index_col="spi") if file.exists() else None
 
 
 def _families(places: pd.DataFrame) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from sclcs.cohort.problems import KINDS
 from sclcs.report.html.parts import RunParts
 from sclcs.report.html.section import Content
@@ -18,13 +20,16 @@ _STATES = ("failed", "skipped", "partial-nan", "missing")
 
 def losses_section(run: RunParts) -> Content | None:
     """Make the section; None if nothing was checked or computed yet."""
-    if not run.check and run.operator_status is None:
+    status = _status(run)
+    if not run.check and status is None:
         return None
     unranked = [facts for task in run.tasks if (facts := _unranked(run, task))]
     return Content(
         "losses.jinja",
         {
-            "operators": _operators(run),
+            "computed": status is not None,
+            "operators": [] if status is None else _operators(status),
+            "where": "cohort" if run.core is None else "core-set",
             "unranked": unranked,
             "excluded": _grouped(run.check.get("excluded", [])),
             "before": _before(run),
@@ -33,11 +38,15 @@ def losses_section(run: RunParts) -> Content | None:
     )
 
 
-def _operators(run: RunParts) -> list[dict[str, Any]]:
-    """Return the operators that are not whole on every sample of the core-set."""
-    table = run.operator_status
-    if table is None:
-        return []
+def _status(run: RunParts) -> pd.DataFrame | None:
+    """Return what became of the operators: on the core-set, or on everybody if there is none."""
+    if run.core is None and run.whole_matrices is not None:
+        return run.whole_matrices.status()
+    return run.operator_status
+
+
+def _operators(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the operators that are not whole on every sample."""
     lost = table[table["ok"] < table["samples"]]
     return [
         {"spi": str(spi), **{name: row[name] for name in ("family", "samples", "reason", *_STATES)}}

@@ -7,12 +7,20 @@ from typing import Any
 from sclcs.benchmark.criteria import find_criterion
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.verdict import entry_name
-from sclcs.report.html.citations import BEST_SET, FAMILY_WISE, PAPER, PYSPI, full_citations
+from sclcs.report.html.citations import (
+    ADJUSTED_PERMUTATION,
+    BEST_SET,
+    FAMILY_WISE,
+    PAPER,
+    PYSPI,
+    SCATTER,
+    full_citations,
+)
 from sclcs.report.html.formats import count, interval, number, percent, plural
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.sections.answer import task_answer
 from sclcs.report.html.sections.sureness import judge
-from sclcs.report.html.sections.tracks import score_of
+from sclcs.report.html.sections.tracks import label_of, score_of
 from sclcs.selection.registry import SELECTORS
 
 __all__ = ["methods_text"]
@@ -21,6 +29,12 @@ _ENTRIES = {
     "offdiag": "off-diagonal entries",
     "upper": "entries above the diagonal",
     "sym_upper": "entries above the diagonal of the symmetrised matrices",
+}
+#: How definitions of scores begin what they are for one kind of target only.
+_OF_KIND = {
+    "classes": ("classes: ", "labels: "),
+    "number": ("numbers: ",),
+    "subject": ("subject: ",),
 }
 
 
@@ -43,12 +57,11 @@ def methods_text(run: RunParts) -> tuple[str, list[str]]:
     if run.core is not None and run.core.method in SELECTORS:
         references += full_citations(SELECTORS[run.core.method].reference)
     if rankings:
-        sentences += [_operators(rankings[0]), _scoring(rankings), _second_stage(run)]
+        sentences += [_operators(run, rankings[0]), _scoring(rankings), _second_stage(run)]
         references.append(PYSPI)
         for ranking in rankings:
             references += full_citations(score_of(ranking).reference)
-        if rankings[0].provenance.get("permutations"):
-            references.append(FAMILY_WISE)
+        references += _tests_cited(rankings)
         if rankings[0].provenance.get("bootstrap", {}).get("draws"):
             references.append(BEST_SET)
     for task in run.tasks:
@@ -58,10 +71,23 @@ def methods_text(run: RunParts) -> tuple[str, list[str]]:
     return " ".join(filter(None, sentences)), list(dict.fromkeys(references))
 
 
+def _tests_cited(rankings: list[Ranking]) -> list[str]:
+    """Return the literature of the tests that were made."""
+    if not rankings[0].provenance.get("permutations"):
+        return []
+    cited = [FAMILY_WISE]
+    if _adjusted(rankings[0]):
+        cited.append(ADJUSTED_PERMUTATION)
+    if any("scatter" in ranking.findings for ranking in rankings):
+        cited.append(SCATTER)
+    return cited
+
+
 def _software(run: RunParts, rankings: list[Ranking]) -> str:
     version = rankings[0].provenance.get("versions", {}).get("sclcs", "") if rankings else ""
+    how = "" if run.budgeted else " in two stages"
     return (
-        f"Functional-connectivity operators were compared in two stages with sclcs"
+        f"Functional-connectivity operators were compared{how} with sclcs"
         f"{' ' + version if version else ''} (Zhan et al. 2026; seed {run.config.seed})."
     )
 
@@ -99,13 +125,23 @@ def _in_brackets(summary: str) -> str:
     return f" ({words[0].lower()}{words[1:]})" if words else ""
 
 
-def _operators(ranking: Ranking) -> str:
+def _operators(run: RunParts, ranking: Ranking) -> str:
     amount = plural(len(ranking.table), "statistical pairwise interaction")
     scored = int(ranking.table["score"].notna().sum())
     lost = len(ranking.table) - scored
     without = f"; {count(lost)} of them gave no score" if lost else ""
+    where = _computed_where(ranking) if run.budgeted else "computed on the core-set"
+    return f"{amount} as defined by pyspi (Cliff et al. 2023) were {where}{without}."
+
+
+def _computed_where(ranking: Ranking) -> str:
+    """Say how many operators were computed on everybody, and how many estimated."""
+    estimated = int((ranking.table["source"] == "estimated").sum())
+    if not estimated:
+        return "computed on all samples"
     return (
-        f"{amount} as defined by pyspi (Cliff et al. 2023) were computed on the core-set{without}."
+        f"compared, {count(len(ranking.table) - estimated)} of them computed on all samples and "
+        f"{count(estimated)} estimated from operators that measure alike"
     )
 
 
@@ -120,10 +156,22 @@ def _scoring(rankings: list[Ranking]) -> str:
         f"{'also' if _asked(first, 'overlapping') else 'never'} compared."
     )
     for score in dict.fromkeys(ranking.score for ranking in rankings):
-        tasks = [ranking.task for ranking in rankings if ranking.score == score]
-        found = find_criterion(score)
-        text += f" Operators were scored for {', '.join(tasks)} by {found.label} ({found.formula})."
-    return " ".join([text, *filter(None, [_covariates(first), _inference(first)])])
+        asked = [ranking for ranking in rankings if ranking.score == score]
+        tasks = ", ".join(ranking.task for ranking in asked)
+        formula = _formula(score, {str(_asked(ranking, "kind")) for ranking in asked})
+        label = find_criterion(score).label
+        text += f" Operators were scored for {tasks} by {label} ({formula})."
+    more = [_covariates(first), _inference(first), _scatter(rankings)]
+    return " ".join([text, *filter(None, more)])
+
+
+def _formula(score: str, kinds: set[str]) -> str:
+    """Return the definition of a score without what it is for targets of another kind."""
+    others = tuple(
+        prefix for kind, prefixes in _OF_KIND.items() if kind not in kinds for prefix in prefixes
+    )
+    parts = find_criterion(score).formula.split("; ")
+    return "; ".join(part for part in parts if not part.startswith(others or ("\0",)))
 
 
 def _asked(ranking: Ranking, name: str) -> Any:  # noqa: ANN401
@@ -138,20 +186,39 @@ def _covariates(ranking: Ranking) -> str:
 def _inference(ranking: Ranking) -> str:
     facts, parts = ranking.provenance, []
     if facts.get("permutations"):
-        within = _asked(ranking, "exchangeable")
+        within = "subjects" if _asked(ranking, "repeated") else _asked(ranking, "exchangeable")
         where = f" within {within}" if within else ""
         parts.append(
             f"Whether there is an effect was tested by {count(facts['permutations'])} permutations"
-            f"{where}, family-wise over operators (Westfall & Young 1993)."
+            f"{where}, family-wise over operators (Westfall & Young 1993)"
+            f"{_adjusted(ranking)}."
         )
     bootstrap = facts.get("bootstrap", {})
     if bootstrap.get("draws"):
         parts.append(
             f"{percent(bootstrap['confidence'])} intervals and the set of operators that could be "
             f"the best (90\u00a0% confidence; Hsu 1984) come from {count(bootstrap['draws'])} "
-            "redraws of subjects inside classes and sites."
+            "joint draws of all scores, whose covariance random halves of the subjects gave "
+            "(classes and sites in proportion)."
         )
     return " ".join(parts)
+
+
+def _adjusted(ranking: Ranking) -> str:
+    """Say how a target was permuted beside covariates; the folds of a prediction adjust anew."""
+    learns = score_of(ranking).statistics is not None
+    if not _asked(ranking, "covariates") or learns or _asked(ranking, "kind") == "subject":
+        return ""
+    return "; what the covariates leave of the target was permuted (Winkler et al. 2014)"
+
+
+def _scatter(rankings: list[Ranking]) -> str:
+    if not any("scatter" in ranking.findings for ranking in rankings):
+        return ""
+    return (
+        "Whether classes scatter alike was tested by the same permutations, from distances to the "
+        "mean of the class (PERMDISP, Anderson 2006)."
+    )
 
 
 def _second_stage(run: RunParts) -> str:
@@ -177,7 +244,7 @@ def _winner(run: RunParts, task: str) -> tuple[str, str]:
     ends = interval(best["low"], best["high"])
     sentence = (
         f"For {task}: {judged.headline} The highest score {where} is that of {entry_name(best)}: "
-        f"{score_of(found.basis).label} {number(best['score'])}"
+        f"{label_of(found.basis)} {number(best['score'])}"
         f"{'' if ends == '–' else f' ({ends})'}."
     )
     return sentence, str(facts["reference"])

@@ -11,8 +11,8 @@ from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.verdict import find_verdict
 from sclcs.report.html.parts import RunParts, catalogue_row
 from sclcs.report.html.section import Content
-from sclcs.report.html.sections.tracks import rank_scale, score_of, score_scale
-from sclcs.spi.names import best_known
+from sclcs.report.html.sections.tracks import label_of, rank_scale, score_of, score_scale
+from sclcs.spi.names import KNOWN_BEST
 
 __all__ = ["operators_section"]
 
@@ -27,7 +27,7 @@ def operators_section(run: RunParts) -> Content | None:
     tasks = [_task(run, task, ranking) for task, ranking in found if ranking is not None]
     if not tasks:
         return None
-    return Content("operators.jinja", {"tasks": tasks})
+    return Content("operators.jinja", {"tasks": tasks, "budgeted": run.budgeted})
 
 
 def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:
@@ -37,23 +37,27 @@ def _task(run: RunParts, task: str, ranking: Ranking) -> dict[str, Any]:
     everybody = ranking.coreset is None
     other = run.ranking(task) if everybody else run.confirmed(task)
     other = run.truth(task) if run.budgeted else other
-    rows = [_row(run, row, other) for _, row in ranking.table.iterrows()]
+    rows = [_row(run, row, other) for _, row in ranking.groups.iterrows()]
     bootstrap = ranking.provenance.get("bootstrap", {})
     question = ranking.provenance.get("question", {})
     return {
         "task": task,
         "score": score,
+        "label": label_of(ranking),
         "confidence": bootstrap.get("confidence"),
         "draws": bootstrap.get("draws"),
         "permutations": ranking.provenance.get("permutations"),
-        "exchangeable": question.get("exchangeable"),
+        "exchangeable": "subjects" if question.get("repeated") else question.get("exchangeable"),
         "covariates": question.get("covariates", []),
         "everybody": everybody,
         "samples": question.get("samples"),
         "subjects": question.get("subjects"),
+        "unlabelled": question.get("unlabelled_samples", 0),
+        "left_out": len(question.get("left_out_subjects", [])),
         "ranks_only": ranking.ranks_only,
         "plot": None if ranking.ranks_only else _plot(ranking, lines),
         "rows": rows,
+        "operators": len(ranking),
         "families": sorted({row["family"] for row in rows if row["family"]}),
         "limits": _cost_limits([row["seconds"] for row in rows]),
         "has_other": other is not None,
@@ -74,7 +78,7 @@ def _plot(ranking: Ranking, lines: pd.DataFrame) -> dict[str, Any]:
         rows.append(
             {
                 "spi": name,
-                "name": row["name"] if best_known([name]) else "",
+                "name": row["name"] if name in KNOWN_BEST else "",
                 "also": row["also"],
                 "estimated": guess,
                 "score": scores.track(row["score"], row["low"], row["high"], name, estimated=guess),

@@ -13,8 +13,15 @@ from sclcs.benchmark.criteria import CRITERIA
 from sclcs.benchmark.findings import ALPHA
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.ranks import DECIMALS
-from sclcs.benchmark.verdict import Verdict, effect_sentence, entry_name, find_verdict
-from sclcs.cohort.problems import KINDS
+from sclcs.benchmark.verdict import (
+    Verdict,
+    effect_sentence,
+    entry_name,
+    find_verdict,
+    sentences,
+    without_effect,
+)
+from sclcs.cohort.design import cautions
 from sclcs.report.html.formats import count, interval, number, percent
 from sclcs.report.html.parts import RunParts
 
@@ -29,6 +36,7 @@ BADGES: Mapping[str, tuple[Kind, str]] = {
     "one": ("good", "Clear winner"),
     "several": ("caution", "Several could be the best"),
     "cannot-answer": ("bad", "Cannot be answered"),
+    "alone": ("plain", "One operator"),
     "no-effect": ("bad", "No effect found"),
     "untestable": ("bad", "Cannot be tested"),
     "ranks-only": ("caution", "Ranks only"),
@@ -96,13 +104,16 @@ def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
         *_estimated(run, task, basis),
     ]
     said = {verdict.text, *([effect.text] if effect else [])}
-    rest = [_remark(text) for text in basis.answer if text not in {*said, effect_sentence(basis)}]
+    rest = [
+        _remark(text) for text in sentences(basis) if text not in {*said, effect_sentence(basis)}
+    ]
     remarks = [effect, *rest, *others]
     shown = [item for item in remarks if item is not None and item.text != verdict.text]
     headline = _of_checked(basis, verdict) if chosen else verdict.text
     badge = _badge(run, task, verdict, chosen, effect)
     if effect is not None and effect.kind == "bad":  # nothing else can be said about noise
-        headline, shown = effect.text, [item for item in rest if " scatter " in item.text]
+        true_anyway = set(without_effect(basis))
+        headline, shown = effect.text, [item for item in rest if item.text in true_anyway]
         shown += _design(run, task)
     return Judgement(badge, headline, shown)
 
@@ -264,22 +275,9 @@ def _truth(run: RunParts, task: str, best: str) -> Remark | None:
 
 def _design(run: RunParts, task: str) -> list[Remark]:
     """Say what else may explain the effect: what the label goes with and is not taken out."""
-    config = run.config
-    taken_out = {*config.covariates, config.within}
-    found = []
-    for entry in run.check.get("design", []):
-        kind, detail = str(entry["kind"]), str(entry["detail"])
-        if str(entry["where"]).split("=")[0] != task or kind not in KINDS:
-            continue
-        if (
-            kind in {"goes-with-site", "goes-with-motion"}
-            and detail.split(":", maxsplit=1)[0] in taken_out
-        ):
-            continue
-        where = f"{entry['where']}: " if "=" in str(entry["where"]) else ""
-        facts = KINDS[kind]
-        found.append(Remark("caution", f"{facts.meaning} ({where}{detail}); {facts.advice}."))
-    return found
+    taken_out = {*run.config.covariates, run.config.within}
+    found = cautions(run.check.get("design", []), task, taken_out)
+    return [Remark("caution", text) for text in found]
 
 
 def _estimated(run: RunParts, task: str, basis: Ranking) -> list[Remark]:
@@ -310,7 +308,23 @@ def _estimated(run: RunParts, task: str, basis: Ranking) -> list[Remark]:
                 f"{percent(facts['regret_share'], 1)} of best minus median against all.",
             )
         )
-    return said
+    return [*said, *_how_right(run, task)]
+
+
+def _how_right(run: RunParts, task: str) -> list[Remark]:
+    """Say how right the estimate was, where everything was computed afterwards."""
+    found = run.confirmation.get("tasks", {}).get(task, {})
+    if not found.get("true_best"):
+        return []
+    inside = "is" if found["true_best_in_set"] else "is not"
+    return [
+        Remark(
+            "good" if found["true_best_in_set"] else "bad",
+            f"Everything was computed afterwards: the true best is {found['true_best']}, which "
+            f"{inside} among those that could be the best; taking {found['chosen']} loses "
+            f"{percent(found['regret_share'], 1)} of best minus median.",
+        )
+    ]
 
 
 def _certificate(run: RunParts, task: str) -> Remark | None:

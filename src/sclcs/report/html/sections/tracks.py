@@ -14,7 +14,7 @@ from sclcs.benchmark.targets import Target
 from sclcs.report.html.formats import interval, number, rank
 from sclcs.report.html.svg import Axis, Drawing, axis_over, draw_ruler
 
-__all__ = ["Scale", "chance_of", "rank_scale", "score_of", "score_scale"]
+__all__ = ["Scale", "chance_of", "label_of", "rank_scale", "score_of", "score_scale"]
 
 HEIGHT = 22
 
@@ -81,16 +81,24 @@ def score_of(ranking: Ranking) -> Criterion:
 
 def chance_of(ranking: Ranking) -> float | None:
     """Return the score of an operator without any information; None if it has none."""
-    kind = ranking.provenance.get("question", {}).get("kind", "classes")
-    return score_of(ranking).chance_for(Target(ranking.task, kind))
+    return score_of(ranking).chance_for(_target(ranking))
+
+
+def label_of(ranking: Ranking) -> str:
+    """Return what the score of a ranking is called."""
+    return score_of(ranking).label_for(_target(ranking))
+
+
+def _target(ranking: Ranking) -> Target:
+    return Target(ranking.task, ranking.provenance.get("question", {}).get("kind", "classes"))
 
 
 def score_scale(ranking: Ranking, lines: pd.DataFrame) -> Scale:
     """Return a scale for the scores of some lines; chance is always on it."""
-    score, chance = score_of(ranking), chance_of(ranking)
+    chance = chance_of(ranking)
     values = lines[["score", "low", "high"]].to_numpy(dtype=float).ravel()
     include = [] if chance is None else [chance]
-    return Scale(axis_over(values.tolist(), include=include), "score", score.label, chance)
+    return Scale(axis_over(values.tolist(), include=include), "score", label_of(ranking), chance)
 
 
 def rank_scale(lines: pd.DataFrame) -> Scale:
