@@ -69,7 +69,7 @@ def test_every_method_is_measured_on_every_split(run):
     measured = pd.read_csv(out / "cells.csv")
     # Two splits, two sizes, two repeats.
     assert measured.groupby("method").size().to_dict() == {
-        "guided": 8, "random": 8, "stratified": 8,
+        "guided": 8, "random": 8, "stratified": 8, "prior": 2,
     }  # fmt: skip
     certified = measured["ndcg_low"].notna()
     assert (certified <= (measured["method"] == "guided")).all()

@@ -13,7 +13,14 @@ from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.experiments.options import Options
 from sclcs.experiments.recut import recut
 from sclcs.experiments.scorer import Scorer
-from sclcs.experiments.summary import aggregate, agreement_tables, summarise_agreement
+from sclcs.experiments.setup import Setup
+from sclcs.experiments.summary import (
+    aggregate,
+    agreement_tables,
+    method_order,
+    paper_agreement,
+    summarise_agreement,
+)
 from sclcs.experiments.tables import Table, spread
 from sclcs.selection import select
 
@@ -85,16 +92,19 @@ def test_spread_is_over_defined_values_with_ddof_one():
 
 def test_a_table_of_agreement_shows_ours_and_the_papers():
     rows = [
-        {"task": "subject", "method": "random", "ratio": 0.1, "score": "s", "gain": "g"}
-        | dict.fromkeys(("ndcg@5", "ndcg@10", "ndcg@20", "kendall"), value)
-        for value in (0.5, 0.7)
+        {"task": "subject", "method": method, "ratio": ratio, "score": "s", "gain": "minmax"}
+        | dict.fromkeys(("ndcg@5", "ndcg@10", "ndcg@20", "kendall", "regret"), value)
+        for method, ratio, values in (("random", 0.1, (0.5, 0.7)), ("chance", 0.0, (0.2,)))
+        for value in values
     ]
     summary = summarise_agreement(pd.DataFrame(rows), ("task", "method", "ratio"), "main")
     tables = agreement_tables(summary, ("task",), lambda facts: f"about {facts['task']}")
     assert [table.name for table in tables] == [
-        "subject-ndcg@5", "subject-ndcg@10", "subject-ndcg@20",
+        "subject-ndcg@5", "subject-ndcg@10", "subject-ndcg@20", "subject-regret",
     ]  # fmt: skip
-    assert tables[0].rows == [["random", "60.0 ±14.1 (50.0) / 15.2 ±14.0"]]
+    chance = ["chance", "20.0"]  # without a size, it stands in every column
+    assert tables[0].rows == [["random", "60.0 ±14.1 (50.0) / 15.2 ±14.0"], chance]
+    assert tables[3].rows == [["random", "60.0 ±14.1 (70.0)"], chance]  # the worst regret is high
     assert "about subject" in tables[0].markdown()
 
 
@@ -155,3 +165,38 @@ def test_rankings_of_few_and_many_questions_agree(scorer):
     core = select(cohort, "random", 0.7, 3)
     alone = rank(kept.source, "diagnosis", coreset=core).scores
     assert consistency(alone, kept.core([("diagnosis", core)])[0]["cohen_d"])["kendall"] == 1.0
+
+
+def test_a_variant_is_its_selector_with_other_parameters(toy_cohort, tmp_path):
+    setup = Setup(toy_cohort, tmp_path / "fc", Options.make(toy=True))
+    core = setup.select("sclcs-official", 0.4, 0, task="diagnosis", cache=False)
+    encoder = core.parameters["encoder"]
+    assert encoder["attention"] == "logits"
+    assert encoder["epochs"] == 5 * Options.make(toy=True).epochs  # as long as it is published
+    assert core.method == "sclcs"
+    usual = setup.select("sclcs", 0.4, 0, cache=False).parameters["encoder"]
+    assert (usual["attention"], usual["epochs"]) == ("softmax", Options.make(toy=True).epochs)
+    paper = paper_agreement("main").set_index("method")["mean"]
+    assert paper["sclcs-official"].tolist() == paper["sclcs"].tolist()
+    assert method_order(["chance", "sclcs-official", "guided", "sclcs"]) == [
+        "sclcs", "guided", "sclcs-official", "chance",
+    ]  # fmt: skip
+
+
+def test_the_literal_setting_of_theorem_2_compares_rows_that_sum_to_one(toy_cohort):
+    from sclcs.experiments.approximation import fit, references, row_stochastic
+    from sclcs.experiments.studies.universal import fitting_data
+
+    matrices = np.array([np.corrcoef(signals) for signals in np.asarray(toy_cohort.signals)])
+    rows = np.arange(len(toy_cohort))
+    data, unit = fitting_data(toy_cohort, rows, matrices, "sound", 0, readout="stochastic")
+    targets = data.targets.numpy()
+    np.testing.assert_allclose(targets.sum(axis=2), 1, rtol=1e-5)
+    assert (np.diagonal(targets, axis1=1, axis2=2) == 0).all()
+    assert (unit, data.symmetric) == (1.0, False)
+    flat = row_stochastic(np.zeros((1, 5, 5)))
+    assert flat[0, 0].tolist() == [0, 0.25, 0.25, 0.25, 0.25]
+    # Untrained maps are nearly flat: about as good as one number, and never worse than far off.
+    errors = {heads: fit(data, "stochastic", epochs=3, heads=heads).start for heads in (1, 4)}
+    assert len(set(errors.values())) == 2
+    assert max(errors.values()) < 4 * references(data)["mean"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
-from sclcs.benchmark.consistency import Gain, agreement, consistency
+from sclcs.benchmark.consistency import Gain, agreement, consistency, regret
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.progress import track
 from sclcs.experiments.registry import Measured
@@ -17,16 +18,21 @@ __all__ = [
     "CUTS",
     "GAINS",
     "MEASURES",
+    "REGRET",
+    "Subsets",
     "agreement_rows",
     "ceiling_rows",
     "choose_for_task",
     "measure_agreement",
+    "regret_of_choice",
 ]
 
 CUTS = (5, 10, 20)
 CELLS_AT_ONCE = 120  # reading and ranking the matrices costs as much as some fifty core-sets
 GAINS: tuple[Gain, ...] = ("minmax", "raw")
 MEASURES = (*(f"ndcg@{cut}" for cut in CUTS), "kendall")
+#: What a user loses who takes the operator that is best on the core-set.
+REGRET = "regret"
 
 Choose = Callable[[Setup, Cell], CoreSet]
 Subsets = Mapping[str, Sequence[str]]
@@ -111,14 +117,21 @@ def agreement_rows(
                 found = consistency(known, core[score].reindex(list(operators)), CUTS, gain)
                 row: Row = {"operators": name} if name else {}
                 row |= {"score": score, "gain": gain}
-                rows.append(row | {measure: found[measure] for measure in MEASURES})
+                row |= {measure: found[measure] for measure in MEASURES}
+                rows.append(row | {REGRET: regret_of_choice(known, core[score])})
     return rows
+
+
+def regret_of_choice(full: pd.Series, core: pd.Series) -> float:
+    """Return what the operator that looks best loses on everybody, of best minus median."""
+    known = full.to_numpy(dtype=np.float64)
+    looks = core.reindex(full.index).where(full.notna(), -np.inf).fillna(-np.inf).to_numpy()
+    place = int(looks.argmax())
+    return regret(known, known[place]) if np.isfinite(looks[place]) else float("nan")
 
 
 def ceiling_rows(scorer: Scorer, task: str, splits: int, seed: int) -> Iterator[Row]:
     """Yield the agreement of two halves of the subjects, for every split, score and gain."""
-    import numpy as np
-
     halves = scorer.halves(task, splits, seed)
     for score in scorer.scores:
         values = halves[score][np.isfinite(scorer.full(task)[score])]

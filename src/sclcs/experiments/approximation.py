@@ -15,15 +15,26 @@ from sclcs.core.seeds import child_seed, generator
 from sclcs.encoder.model import AttentionEncoder
 from sclcs.encoder.settings import EncoderSettings, encoder_settings
 
-__all__ = ["Fit", "FittingData", "Readout", "fit", "references", "split"]
+__all__ = [
+    "USUAL_HEADS",
+    "Fit",
+    "FittingData",
+    "Readout",
+    "fit",
+    "references",
+    "row_stochastic",
+    "split",
+]
 
-Readout = Literal["logits", "affine"]
+Readout = Literal["logits", "affine", "stochastic"]
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
+USUAL_HEADS = 16
 BATCH, LEARNING_RATE = 16, 1e-3  # small batches: a few hundred samples must give enough steps
 SHARES = (0.7, 0.8)  # end of the training and of the validation part
 VALIDATE_AT_ONCE = 256
+TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,22 +103,32 @@ def split(groups: NDArray[np.object_], seed: int) -> tuple[Integers, Integers, I
     return tuple(np.flatnonzero(part == number) for number in range(3))  # type: ignore[return-value]
 
 
-def _settings(readout: Readout) -> EncoderSettings:
-    return encoder_settings("official" if readout == "logits" else "paper")
+def _settings(readout: Readout, heads: int) -> EncoderSettings:
+    return encoder_settings("official" if readout == "logits" else "paper", heads=heads)
+
+
+def row_stochastic(targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return matrices as the theorem has them: a softmax of every row, without the diagonal."""
+    off = ~np.eye(targets.shape[1], dtype=bool)
+    powers = np.where(off, np.exp(targets - targets.max(axis=2, keepdims=True)), 0.0)
+    return np.asarray(powers / powers.sum(axis=2, keepdims=True))
 
 
 class _Model(nn.Module):
     """The attention part of the encoder, with a scalar scale and shift where asked for."""
 
-    def __init__(self, readout: Readout, n_timepoints: int, seed: int) -> None:
+    def __init__(self, readout: Readout, heads: int, n_timepoints: int, seed: int) -> None:
         super().__init__()
-        self.encoder = AttentionEncoder(_settings(readout), n_timepoints, seed)
-        self.affine = readout == "affine"
+        self.encoder = AttentionEncoder(_settings(readout, heads), n_timepoints, seed)
+        self.affine, self.stochastic = readout == "affine", readout == "stochastic"
         self.scale = nn.Parameter(torch.ones(()), requires_grad=self.affine)
         self.shift = nn.Parameter(torch.zeros(()), requires_grad=self.affine)
 
     def forward(self, inputs: Tensor, symmetric: bool) -> Tensor:
         maps: Tensor = self.encoder(inputs)[1]
+        if self.stochastic:  # rows sum to one without what regions give to themselves
+            others = maps * (1 - torch.eye(maps.shape[1]))
+            return others / others.sum(dim=2, keepdim=True).clamp_min(TINY)
         if symmetric:
             maps = (maps + maps.transpose(1, 2)) / 2
         if not self.affine:
@@ -118,18 +139,26 @@ class _Model(nn.Module):
 
 
 def fit(
-    data: FittingData, readout: Readout, *, epochs: int, patience: int = 10, seed: int = 0
+    data: FittingData,
+    readout: Readout,
+    *,
+    epochs: int,
+    heads: int = USUAL_HEADS,
+    patience: int = 10,
+    seed: int = 0,
 ) -> Fit:
     """Train maps to match the targets, with early stopping.
 
     Parameters
     ----------
     data : FittingData
-    readout : {"logits", "affine"}
-        The published scripts' bare products, or row-stochastic maps with a learned scalar
-        scale and shift.
+    readout : {"logits", "affine", "stochastic"}
+        The published scripts' bare products, row-stochastic maps with a learned scalar scale
+        and shift, or row-stochastic maps as they are, against targets of the same kind.
     epochs : int
         At most.
+    heads : int
+        Of the attention.
     patience : int
         Epochs without a better validation error after which training stops.
     seed : int
@@ -138,7 +167,8 @@ def fit(
     -------
     Fit
     """
-    model = _Model(readout, data.inputs.shape[2] - 1, child_seed(seed, "universal", readout))
+    axes = ("universal", readout) if heads == USUAL_HEADS else ("universal", readout, heads)
+    model = _Model(readout, heads, data.inputs.shape[2] - 1, child_seed(seed, *axes))
     used = [weight for weight in model.parameters() if weight.requires_grad]
     optimiser = torch.optim.Adam(used, lr=LEARNING_RATE)
     start = _error(model, data, data.train)

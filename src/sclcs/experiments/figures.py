@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sclcs.experiments.summary import method_order
+from sclcs.experiments.summary import YARDSTICKS, method_order
 from sclcs.report.style import BLUE, INK, MUTED, ORANGE, finish
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def curves_by_ratio(axes: Axes, part: pd.DataFrame, title: str, y: str) -> None:
         Rows of one measure: method, ratio, mean, std.
     title, y : str
     """
+    part = part[~part["method"].isin(YARDSTICKS)]  # they have no size
     for method, line in part.groupby("method", sort=False):
         ordered = line.sort_values("ratio")
         places = range(len(ordered))

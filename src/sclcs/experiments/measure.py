@@ -17,18 +17,20 @@ from sclcs.benchmark import find_criterion
 from sclcs.benchmark.versions import RANKING_VERSION
 from sclcs.cohort.cohort import Cohort
 from sclcs.core.arguments import checked
+from sclcs.core.errors import InputError
 from sclcs.core.files import write_json, write_text
 from sclcs.core.identity import Identity
 from sclcs.core.progress import progress
 from sclcs.core.provenance import plain, versions
 from sclcs.encoder.identity import VERSIONS as TRAINING_VERSIONS
+from sclcs.estimation import ESTIMATION_VERSION
 from sclcs.experiments.cells import CellBook
 from sclcs.experiments.options import WHICH_CELLS, Options
 from sclcs.experiments.readme import readme
 from sclcs.experiments.registry import EXPERIMENTS, Experiment, Outcome, find_experiment
 from sclcs.experiments.scorer import SCORES
 from sclcs.experiments.setup import Setup
-from sclcs.selection import SELECTORS
+from sclcs.experiments.variants import known_methods, selector_of
 from sclcs.spi.sets import resolve
 from sclcs.spi.versions import operator_version
 
@@ -50,7 +52,7 @@ def run_experiment(
 ) -> pd.DataFrame:
     """Make one of the paper's tables and figures on a cohort.
 
-    A run that was stopped goes on where it stopped when it is called again with the same
+    A run that was stopped resumes where it stopped when it is called again with the same
     arguments; more repeats, ratios or methods only add what is missing.
 
     Parameters
@@ -80,7 +82,7 @@ def run_experiment(
     experiment = find_experiment(name)
     chosen = Options.make(toy=toy, **options)
     whole = cohort if isinstance(cohort, Cohort) else Cohort.open(cohort)
-    folder = Path(out)
+    folder = _own_folder(out)
     setup = Setup(whole, Path(fc) if fc else folder / "fc", chosen)
     setup.require_tasks()
     started = time.perf_counter()
@@ -94,6 +96,7 @@ def run_experiment(
     return _write(experiment, setup, measured, folder, facts)
 
 
+@checked
 def run_all(
     cohort: Cohort | str | os.PathLike[str],
     out: str | os.PathLike[str],
@@ -122,6 +125,13 @@ def run_all(
     }
 
 
+def _own_folder(out: str | os.PathLike[str]) -> Path:
+    folder = Path(out)
+    if any(place.exists() and not place.is_dir() for place in (folder, *folder.parents)):
+        raise InputError(f"Expected out to be a folder, new or of this experiment, got {folder}.")
+    return folder
+
+
 def _identity(experiment: Experiment, setup: Setup) -> Identity:
     """Return what decides the value of every cell."""
     parameters = setup.options.deciding()
@@ -133,6 +143,7 @@ def _identity(experiment: Experiment, setup: Setup) -> Identity:
         versions={
             "experiment": experiment.version,
             "ranking": RANKING_VERSION,
+            "estimation": ESTIMATION_VERSION,
             "scores": {name: find_criterion(name).version for name in (*SCORES, "share")},
             "operators": {name: operator_version(name) for name in operators},
         },
@@ -143,8 +154,8 @@ def _identity(experiment: Experiment, setup: Setup) -> Identity:
 def _cell_versions(cell: Mapping[str, Any]) -> dict[str, int]:
     """Return the versions of what a cell uses by itself: a method, a training."""
     found = {}
-    if "method" in cell and cell["method"] in SELECTORS:
-        selector = SELECTORS[cell["method"]]
+    if "method" in cell and cell["method"] in known_methods():
+        selector = selector_of(cell["method"])
         found["method"] = selector.version
         if selector.network:
             found[selector.network] = TRAINING_VERSIONS[selector.network]
@@ -170,6 +181,7 @@ def _facts(experiment: Experiment, setup: Setup, cells: int, command: str | None
     cohort = setup.cohort
     return {
         **experiment.to_dict(),
+        "version": experiment.version,
         "command": command or f"sclcs experiment {experiment.name}",
         "cohort": {
             "fingerprint": cohort.fingerprint,

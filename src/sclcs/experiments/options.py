@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from sclcs.core.arguments import checked_record
 from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.experiments.variants import known_methods
 
 __all__ = ["PAPER_METHODS", "PAPER_RATIOS", "TOY_SEARCH", "WHICH_CELLS", "Options"]
 
@@ -38,7 +40,7 @@ WHOLE_NUMBERS = (
     "jobs",
 )
 #: Options that decide which cells there are, not what is found in them.
-WHICH_CELLS = ("repeats", "draws", "ratios", "methods", "tasks", "family_splits", "jobs")
+WHICH_CELLS = ("repeats", "draws", "ratios", "methods", "tasks", "family_splits", "beside", "jobs")
 TOY_OPERATORS = (
     "cov_EmpiricalCovariance",
     "kendalltau",
@@ -51,6 +53,7 @@ TOY_OPERATORS = (
 TOY_SEARCH = {"proposals": 200, "restarts": 1}
 
 
+@checked_record
 @dataclass(frozen=True)
 class Options:
     """What may be changed about an experiment.
@@ -64,7 +67,8 @@ class Options:
     draws : int
         Repeats of the method ``random``, which costs nothing and is the yardstick.
     epochs : int
-        Of trainings of the encoder.
+        Of trainings of the encoder with the paper's settings; those of the published scripts
+        are five times as long.
     classifier_epochs : int, optional
         Of trainings of the baselines' classifier; as `epochs` if not given.
     ratios : sequence of float
@@ -80,6 +84,8 @@ class Options:
     family_splits : int
         Random halves of the families of operators: one guides, the other is ranked. Split s
         has the number ``seed + s``.
+    beside : sequence of str
+        Other cohorts of the same scans, preprocessed in other ways (``multiverse``).
     jobs : int
         Processes that compute matrices and threads that rank; no part of the result.
     toy : bool
@@ -97,6 +103,7 @@ class Options:
     spis: str | tuple[str, ...] = "paper-fast"
     splits: int = 50
     family_splits: int = 5
+    beside: tuple[str, ...] = ()
     jobs: int = 1
     toy: bool = False
 
@@ -113,13 +120,12 @@ class Options:
         self._check_methods()
 
     def _check_methods(self) -> None:
-        from sclcs.selection import SELECTORS
-
-        unknown = [name for name in self.methods if name not in SELECTORS]
+        known = known_methods()
+        unknown = [name for name in self.methods if name not in known]
         if unknown or not self.methods:
             raise UnknownNameError(
                 f"Unknown selection method {name_first(unknown) or '(none given)'}; the known "
-                f"ones are {', '.join(SELECTORS)}."
+                f"ones are {', '.join(known)}."
             )
 
     @classmethod

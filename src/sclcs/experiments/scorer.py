@@ -133,7 +133,7 @@ class Scorer:
     def _version(self, name: str) -> str:
         """Return what decides an operator's numbers in the store; nothing if it is not there."""
         if name not in self._versions:
-            known = name in self.source.layout.stamps()
+            known = name in self.source.layout.index().stamps
             self._versions[name] = str(self.source.stamp(name)) if known else ""
         return self._versions[name]
 

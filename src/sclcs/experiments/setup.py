@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError
 from sclcs.experiments.options import TOY_SEARCH, Options
 from sclcs.experiments.scorer import Scorer
+from sclcs.experiments.variants import parameters_of, selector_of
 from sclcs.spi.fc_store import FCStore
+
+if TYPE_CHECKING:
+    from sclcs.selection.registry import Selector
 
 __all__ = ["Cell", "Row", "Setup", "asks_task"]
 
@@ -23,9 +27,7 @@ Row = dict[str, Any]
 
 def asks_task(method: str) -> bool:
     """Return whether a method's choice depends on the task: it learns it, or is guided by it."""
-    from sclcs.selection import SELECTORS
-
-    return SELECTORS[method].asks_task
+    return selector_of(method).asks_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ class Setup:
         Parameters
         ----------
         method, ratio, seed
-            As for :func:`sclcs.selection.select`.
+            As for :func:`sclcs.selection.select`; a method may also be a variant.
         **parameters : object
             The method's own; a ``task`` is dropped where the method has none.
 
@@ -104,17 +106,25 @@ class Setup:
         -------
         CoreSet
         """
-        from sclcs.selection import SELECTORS, select
+        from sclcs.selection import select
 
-        selector = SELECTORS[method]
+        selector, parameters = selector_of(method), parameters_of(method) | parameters
         if not selector.takes_task:
             parameters.pop("task", None)
         if selector.needs_training:
-            encoder, options = selector.network == "encoder", self.options
-            parameters.setdefault("epochs", options.epochs if encoder else options.baseline_epochs)
+            parameters.setdefault("epochs", self._epochs(selector, parameters))
         if selector.guided:
             parameters |= self._guiding(selector.parameters.defaults()["panel"])
-        return select(self.cohort, method, ratio, seed, **parameters)
+        return select(self.cohort, selector.name, ratio, seed, **parameters)
+
+    def _epochs(self, selector: Selector, parameters: dict[str, Any]) -> int:
+        """Return the length of a training; a preset keeps its proportion to the paper's."""
+        if selector.network != "encoder":
+            return self.options.baseline_epochs
+        from sclcs.encoder.settings import PRESETS
+
+        preset = parameters.get("preset", selector.parameters.defaults()["preset"])
+        return self.options.epochs * PRESETS[preset].epochs // PRESETS["paper"].epochs
 
     def _guiding(self, spis: str | Sequence[str]) -> dict[str, Any]:
         """Return the matrices of the guiding panel; a toy's own operators guide it."""

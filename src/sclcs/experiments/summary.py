@@ -7,21 +7,32 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs.experiments.agreement import MEASURES
+from sclcs.experiments.agreement import MEASURES, REGRET
 from sclcs.experiments.paper import paper_table
 from sclcs.experiments.tables import Table, beside, number, spread
+from sclcs.experiments.variants import VARIANTS, known_methods
 
 __all__ = [
+    "CHANCE",
+    "PRIOR",
+    "YARDSTICKS",
     "aggregate",
     "agreement_tables",
     "beside_paper",
     "method_order",
     "paper_agreement",
+    "regret_first",
+    "shown_measure",
     "summarise_agreement",
+    "summarise_measures",
     "usual",
 ]
 
 PERCENT = 100.0
+CHANCE = "chance"  # operators in a random order
+PRIOR = "prior"  # no scan at all: a few exact scores, and the geometry that comes with the package
+#: Rows of a comparison of selectors that need no core-set.
+YARDSTICKS = (CHANCE, PRIOR)
 IN_PERCENT = ("main", "labels")
 
 
@@ -101,13 +112,54 @@ def paper_agreement(name: str, **columns: str) -> pd.DataFrame:
     table = paper_table(name).rename(columns={"value": "mean"}).assign(**columns)
     if name in IN_PERCENT:
         table[["mean", "std"]] /= PERCENT
-    return table.assign(measure="ndcg@" + table["k"].astype(str))
+    numbers = table.assign(measure="ndcg@" + table["k"].astype(str))
+    # The paper does not say which variant made its numbers: they stand beside both.
+    copies = [
+        numbers[numbers["method"] == variant.method].assign(method=name)
+        for name, variant in VARIANTS.items()
+    ]
+    return pd.concat([numbers, *copies], ignore_index=True)
 
 
 def usual(summary: pd.DataFrame, measure: str | None = None) -> pd.DataFrame:
     """Return the rows of the default score and gain, and of one measure."""
     chosen = summary[(summary["score"] == "cohen_d") & (summary["gain"] == "minmax")]
     return chosen if measure is None else chosen[chosen["measure"] == measure]
+
+
+def summarise_measures(measured: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Aggregate agreement, and the regret of the choice, whose largest value is the worst.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        With the keys, ``score``, ``gain``, the measures and the regret.
+    keys : sequence of str
+        Columns that name a cell besides score and gain.
+
+    Returns
+    -------
+    DataFrame
+    """
+    names = [*keys, "score", "gain"]
+    once = measured[measured["gain"] == "minmax"]  # what is lost does not depend on the gain
+    agreed, lost = aggregate(measured, names, MEASURES), aggregate(once, names, (REGRET,), "max")
+    return pd.concat([agreed, lost], ignore_index=True)
+
+
+def shown_measure(measure: str) -> str:
+    """Return what a table of a measure shows, for its caption."""
+    if measure == REGRET:
+        return (
+            "Regret: what the operator that is best on the core-set loses on everybody, of best "
+            "minus median"
+        )
+    return f"{measure.replace('ndcg', 'nDCG')} with the full ranking"
+
+
+def regret_first(facts: Mapping[str, str]) -> str:
+    """Return a sentence that opens the caption of a table of regrets, and of no other."""
+    return f"{shown_measure(REGRET)}. " if facts["measure"] == REGRET else ""
 
 
 def summarise_agreement(measured: pd.DataFrame, keys: Sequence[str], paper: str) -> pd.DataFrame:
@@ -126,18 +178,16 @@ def summarise_agreement(measured: pd.DataFrame, keys: Sequence[str], paper: str)
     -------
     DataFrame
     """
-    table = aggregate(measured, [*keys, "score", "gain"], MEASURES)
+    table = summarise_measures(measured, keys)
     published = paper_agreement(paper)
     shared = [name for name in (*keys, "measure") if name in published.columns]
     return beside_paper(table, published, shared)
 
 
 def method_order(methods: Sequence[str]) -> list[str]:
-    """Return methods in the order of the paper, ours after them."""
-    from sclcs.selection import SELECTORS
-
+    """Return methods in the order of the paper, ours after them, yardsticks last."""
     paper = list(dict.fromkeys(paper_table("main")["method"]))
-    known = paper + [name for name in SELECTORS if name not in paper]
+    known = paper + [name for name in known_methods() if name not in paper] + [*YARDSTICKS]
     return sorted(dict.fromkeys(methods), key=known.index)
 
 
@@ -169,11 +219,16 @@ def agreement_tables(
     tables = []
     for values, part in shown.groupby([*by, "measure"], sort=False):
         facts = dict(zip((*by, "measure"), map(str, values), strict=True))
-        ratios = sorted(set(part["ratio"]))
+        chosen = part[~part["method"].isin(YARDSTICKS)]
+        ratios = sorted(set(chosen["ratio"]))
         cells = {
             (*(row[key] for key in row_keys), row["ratio"]): _cell(row)
-            for row in part.to_dict(orient="records")
+            for row in chosen.to_dict(orient="records")
         }
+        for row in part[part["method"].isin(YARDSTICKS)].to_dict(orient="records"):
+            # Without a core-set there is no size: the same in every column.
+            name = tuple(row.get(key, "") for key in row_keys)
+            cells |= dict.fromkeys([(*name, ratio) for ratio in ratios], _cell(row))
         names = {key[:-1] for key in cells}
         order = method_order([name[0] for name in names])
         lines = [

@@ -6,6 +6,9 @@ from importlib.resources import files
 
 import pandas as pd
 
+from sclcs.core.arguments import checked
+from sclcs.core.errors import UnknownNameError
+
 __all__ = ["TABLES", "paper_table"]
 
 #: File and the table of the paper that it holds.
@@ -22,6 +25,7 @@ TABLES = {
 }
 
 
+@checked
 def paper_table(name: str) -> pd.DataFrame:
     """Read one of the paper's tables.
 
@@ -39,5 +43,7 @@ def paper_table(name: str) -> pd.DataFrame:
     >>> len(paper_table("main"))
     216
     """
+    if name not in TABLES:
+        raise UnknownNameError(f"Unknown table {name!r}; the known ones are {', '.join(TABLES)}.")
     with (files(__name__) / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file)

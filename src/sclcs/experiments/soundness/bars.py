@@ -28,6 +28,7 @@ from sclcs.experiments.soundness.old_scores import OLD_SCORES, old_statistics
 __all__ = [
     "CONDITIONS",
     "FULL",
+    "NOISIER",
     "OPERATORS",
     "TASK",
     "TOY",
@@ -120,7 +121,7 @@ class Effort:
     truth: int
 
 
-FULL = Effort(999, 500, 1200)
+FULL = Effort(999, 1000, 1200)
 TOY = Effort(99, 40, 60)
 
 
@@ -139,7 +140,7 @@ def measure_cohort(condition: Condition, number: int, seed: int, effort: Effort)
     -------
     dict
         ``found`` (whether "there is an effect" was said), ``share`` (explained share, averaged
-        over operators); for noise ``scattered`` (whether scatter was named); for power, the same
+        over operators), ``scattered`` (whether scatter was named); for power, the same
         question answered by each old score; for the best set, whether it holds the best and how
         large it is.
     """
@@ -155,7 +156,7 @@ def measure_cohort(condition: Condition, number: int, seed: int, effort: Effort)
             **condition.question,
         )
     row = _said(ranked)
-    if condition.bar == "noisier patients":
+    if not asks_best:
         row |= _scatter(ranked)
     if condition.bar == "power":
         row |= _old_power(source, effort.permutations, seed + number)

@@ -16,6 +16,9 @@ from sclcs.experiments.studies import guided
 from sclcs.experiments.studies import estimation
 from sclcs.experiments.studies import soundness
 from sclcs.experiments.studies import sound
+from sclcs.experiments.studies import multiverse
+from sclcs.experiments.studies import kinds
+from sclcs.experiments.studies import newcomers
 
 __all__ = [
     "ablation",
@@ -26,8 +29,11 @@ __all__ = [
     "dynamics",
     "estimation",
     "guided",
+    "kinds",
     "labels",
     "main",
+    "multiverse",
+    "newcomers",
     "operators",
     "sound",
     "soundness",

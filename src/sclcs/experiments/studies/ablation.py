@@ -68,7 +68,9 @@ def _cells(setup: Setup) -> list[Cell]:
 def _choose(setup: Setup, cell: Cell) -> CoreSet:
     what, value = cell["what"], cell["value"]
     if what == "preset":
-        return setup.select("sclcs", cell["ratio"], cell["repeat"], preset=value)
+        # All presets for the same number of epochs: only what they do differs.
+        epochs = setup.options.epochs
+        return setup.select("sclcs", cell["ratio"], cell["repeat"], preset=value, epochs=epochs)
     if what == "beta":
         return setup.select("sclcs-dense", cell["ratio"], cell["repeat"], beta=float(value))
     scores = _scores(setup, what, int(value), cell["repeat"])

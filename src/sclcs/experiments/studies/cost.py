@@ -17,6 +17,7 @@ from sclcs.experiments.paper import paper_table
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Row, Setup
 from sclcs.experiments.tables import Table, beside, number
+from sclcs.experiments.variants import selector_of
 from sclcs.report.style import BLUE, MUTED, finish
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
 
 def _time_selector(setup: Setup, method: str) -> Row:
     """Train a few epochs into an empty cache, then choose again from what is kept."""
-    from sclcs.selection import SELECTORS
-
-    selector = SELECTORS[method]
+    selector = selector_of(method)
     given: dict[str, object] = {"task": setup.options.tasks[0]}
     seed = setup.options.seed
     if not selector.needs_training:

@@ -14,6 +14,7 @@ from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.summary import aggregate, agreement_tables, usual
 from sclcs.experiments.tables import Table
+from sclcs.experiments.variants import selector_of
 from sclcs.report.style import finish
 
 if TYPE_CHECKING:
@@ -26,9 +27,8 @@ SAMPLINGS = ("rank", "density")
 
 def _scored(methods: Sequence[str]) -> list[str]:
     """Return the methods that score samples; SCLCS-Dense is SCLCS with density."""
-    from sclcs.selection import SELECTORS
-
-    return [name for name in methods if SELECTORS[name].can_balance and name != "sclcs-dense"]
+    scored = [name for name in methods if selector_of(name).can_balance]
+    return [name for name in scored if selector_of(name).name != "sclcs-dense"]
 
 
 def _cells(setup: Setup) -> list[Cell]:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sclcs.core.progress import track
+from sclcs.estimation.kriging import FEWEST_KNOWN
 from sclcs.experiments.figures import curves_by_ratio, grid
 from sclcs.experiments.guided_study import UnseenFamilies, certified
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup, asks_task
-from sclcs.experiments.summary import method_order
+from sclcs.experiments.summary import PRIOR, method_order
 from sclcs.experiments.tables import Table, number, spread
+from sclcs.experiments.yardsticks import spread_known
 from sclcs.report.style import BLUE, INK, ORANGE, finish
 
 if TYPE_CHECKING:
@@ -34,6 +36,12 @@ def _cells(setup: Setup) -> list[Cell]:
     splits = [("halves", number) for number in options.split_numbers]
     if not options.toy:  # a toy has no default panel
         splits.append(("default", 0))
+    choices = [
+        (method, ratio, seed)
+        for method in options.methods
+        for ratio in options.ratios
+        for seed in options.seeds()
+    ]
     return [
         {
             "protocol": protocol,
@@ -45,15 +53,15 @@ def _cells(setup: Setup) -> list[Cell]:
         }
         for protocol, split in splits
         for task in options.tasks
-        for method in options.methods
-        for ratio in options.ratios
-        for seed in options.seeds()
+        for method, ratio, seed in (*choices, (PRIOR, 0.0, options.seed))
     ]
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     study = UnseenFamilies.of(setup)
-    yield from _others(setup, study, [cell for cell in cells if cell["method"] != GUIDED])
+    named = (GUIDED, PRIOR)
+    yield from _others(setup, study, [cell for cell in cells if cell["method"] not in named])
+    yield from _prior(study, [cell for cell in cells if cell["method"] == PRIOR])
     yield from _guided(study, [cell for cell in cells if cell["method"] == GUIDED])
 
 
@@ -69,6 +77,17 @@ def _others(setup: Setup, study: UnseenFamilies, cells: Sequence[Cell]) -> Itera
         for cell in members:
             split = study.splits[cell["protocol"], cell["split"]]
             yield cell, [study.measure(cell["task"], scores[cell["task"]], split)]
+
+
+def _prior(study: UnseenFamilies, cells: Sequence[Cell]) -> Iterator[Measured]:
+    """Estimate the operators held out from those that guide, without choosing any sample."""
+    for cell in cells:
+        split, everything = study.splits[cell["protocol"], cell["split"]], study.everything
+        full = pd.DataFrame({"score": everything.of_task(cell["task"]).full[0]})
+        known, guess = full.index.isin(split.guiding), None
+        if len(split.guiding) >= FEWEST_KNOWN:  # a toy may have fewer
+            guess = spread_known(full.set_axis(everything.operators), known)["score"].to_numpy()
+        yield cell, [study.measure(cell["task"], guess, split)]
 
 
 def _choice(cell: Cell) -> tuple[str, float, int, str]:
@@ -145,12 +164,13 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 
 def _by_method(protocol: str, task: str, measure: str, part: pd.DataFrame) -> Table:
-    ratios = sorted(set(part["ratio"]))
+    ratios = sorted(set(part["ratio"]) - {0.0})
     cells = {
         (row["method"], row["ratio"]): _cell(row, measure) for row in part.to_dict(orient="records")
     }
+    # What needs no core-set has no size: the same in every column.
     rows = [
-        [method, *(cells.get((method, ratio), "–") for ratio in ratios)]
+        [method, *(cells.get((method, r), cells.get((method, 0.0), "–")) for r in ratios)]
         for method in method_order(list(part["method"]))
     ]
     name = "nDCG@10" if measure == "ndcg10" else "Kendall's tau"

@@ -12,8 +12,14 @@ from sclcs.experiments.agreement import measure_agreement
 from sclcs.experiments.figures import grid, paired_bars
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
-from sclcs.experiments.summary import agreement_tables, summarise_agreement, usual
+from sclcs.experiments.summary import (
+    agreement_tables,
+    regret_first,
+    summarise_agreement,
+    usual,
+)
 from sclcs.experiments.tables import Table
+from sclcs.experiments.variants import selector_of
 from sclcs.report.style import finish
 
 if TYPE_CHECKING:
@@ -24,13 +30,8 @@ __all__ = ["LABELS"]
 
 def learners(methods: Sequence[str]) -> list[str]:
     """Return the methods whose classifier can learn one label or another."""
-    from sclcs.selection import SELECTORS
-
-    return [
-        name
-        for name in methods
-        if SELECTORS[name].network == "classifier" and SELECTORS[name].needs_training
-    ]
+    trained = [name for name in methods if selector_of(name).needs_training]
+    return [name for name in trained if selector_of(name).network == "classifier"]
 
 
 def _cells(setup: Setup) -> list[Cell]:
@@ -63,7 +64,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 
 def _caption(facts: dict[str, str]) -> str:
-    return (
+    return regret_first(facts) + (
         f"Ranking for {facts['task']}, by what the baselines' classifier learned (label); score "
         f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
         "paper's mean ±std."

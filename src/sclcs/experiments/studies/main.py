@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sclcs.experiments.agreement import MEASURES, ceiling_rows, choose_for_task, measure_agreement
+from sclcs.experiments.agreement import MEASURES, ceiling_rows
 from sclcs.experiments.figures import curves_by_ratio, grid
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Row, Setup
-from sclcs.experiments.summary import agreement_tables, summarise_agreement
+from sclcs.experiments.summary import (
+    agreement_tables,
+    shown_measure,
+    summarise_agreement,
+)
 from sclcs.experiments.tables import Table, number
+from sclcs.experiments.yardsticks import agreement_and_yardsticks, yardstick_cells
 from sclcs.report.style import MUTED
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ def _cells(setup: Setup) -> list[Cell]:
         for seed in options.seeds(method)
     ]
     # Two halves of the subjects: what is noise. Not a core-set, so it has no ratio.
-    return cells + [
+    return [*cells, *yardstick_cells(setup)] + [
         {"task": task, "method": CEILING, "ratio": 0.5, "repeat": options.seed}
         for task in options.tasks
     ]
@@ -46,8 +51,8 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
         if cell["method"] == CEILING:
             halves = ceiling_rows(setup.scorer, cell["task"], setup.options.splits, cell["repeat"])
             yield cell, [{"operators": "all", **row} for row in halves]
-    real = [cell for cell in cells if cell["method"] != CEILING]
-    for cell, rows in measure_agreement(setup, real, choose_for_task, subsets=_subsets(setup)):
+    rest = [cell for cell in cells if cell["method"] != CEILING]
+    for cell, rows in agreement_and_yardsticks(setup, rest, setup.scorer, _subsets(setup)):
         yield cell, [row for row in rows if row["operators"] == "all" or _usual(row)]
 
 
@@ -85,9 +90,8 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 
 def _caption(facts: dict[str, str]) -> str:
-    measure = facts["measure"].replace("ndcg", "nDCG")
     return (
-        f"{measure} with the full ranking, {TASKS.get(facts['task'], facts['task'])}, score "
+        f"{shown_measure(facts['measure'])}, {TASKS.get(facts['task'], facts['task'])}, score "
         f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
         "paper's mean ±std. The paper's score and gain are not stated."
     )
@@ -95,13 +99,15 @@ def _caption(facts: dict[str, str]) -> str:
 
 def _unseen_caption(facts: dict[str, str]) -> str:
     return (
-        f"The same for {TASKS.get(facts['task'], facts['task'])}, score `cohen_d`, gain `minmax`, "
-        "over the operators of families that did not guide `guided`. In percent."
+        f"{shown_measure(facts['measure'])}, {TASKS.get(facts['task'], facts['task'])}, score "
+        "`cohen_d`, gain `minmax`, over the operators of families that did not guide `guided`. In "
+        "percent."
     )
 
 
 def _ceiling(summary: pd.DataFrame) -> Table:
     halves = summary[summary["method"] == CEILING]
+    halves = halves[halves["measure"].isin(MEASURES)]
     rows = [
         [*map(str, key), *(number(100 * value) for value in part["mean"])]
         for key, part in halves.groupby(["task", "score", "gain"], sort=False)

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sclcs.experiments.agreement import MEASURES, choose_for_task, measure_agreement
 from sclcs.experiments.figures import agreement_panels
 from sclcs.experiments.options import PAPER_METHODS
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.summary import (
-    aggregate,
     agreement_tables,
     beside_paper,
     paper_agreement,
+    regret_first,
+    summarise_measures,
     usual,
 )
 from sclcs.experiments.tables import Table
+from sclcs.experiments.yardsticks import agreement_and_yardsticks, yardstick_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,13 +51,14 @@ def _cells(setup: Setup) -> list[Cell]:
     methods = [name for name in options.methods if name in compared]
     # Part of the cell: with another slow set, its value is another.
     slow = len(operator_sets(setup)["slow"])
-    return [
-        {"slow": slow, "task": task, "method": method, "ratio": ratio, "repeat": seed}
+    chosen = [
+        {"task": task, "method": method, "ratio": ratio, "repeat": seed}
         for task in options.tasks
         for method in methods or options.methods
         for ratio in options.paper_ratios
         for seed in options.seeds(method)
     ]
+    return [{"slow": slow, **cell} for cell in (*chosen, *yardstick_cells(setup))]
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
@@ -64,14 +66,14 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     scorer = setup.scorer_of(sets["mixture"])
     known = set(scorer.operators)
     subsets = {name: [spi for spi in members if spi in known] for name, members in sets.items()}
-    for cell, rows in measure_agreement(setup, cells, choose_for_task, scorer, subsets):
-        counts = {name: len(members) for name, members in subsets.items()}
+    counts = {name: len(members) for name, members in subsets.items()}
+    for cell, rows in agreement_and_yardsticks(setup, cells, scorer, subsets):
         yield cell, [{**row, "compared": counts[row["operators"]]} for row in rows]
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
-    keys = ["operators", "compared", "task", "method", "ratio", "score", "gain"]
-    table = aggregate(measured, keys, MEASURES)
+    keys = ["operators", "compared", "task", "method", "ratio"]
+    table = summarise_measures(measured, keys)
     published = pd.concat([paper_agreement("main", operators="fast"), paper_agreement("operators")])
     return beside_paper(table, published, ["operators", "task", "method", "ratio", "measure"])
 
@@ -83,7 +85,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 
 def _caption(facts: dict[str, str]) -> str:
-    return (
+    return regret_first(facts) + (
         f"Operators: {facts['operators']} ({facts['compared']}); ranking for {facts['task']}, "
         f"score `{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / "
         "the paper's."

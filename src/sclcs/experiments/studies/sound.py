@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sclcs.cohort.coreset import CoreSet
-from sclcs.experiments.agreement import MEASURES, ceiling_rows, choose_for_task, measure_agreement
+from sclcs.experiments.agreement import (
+    MEASURES,
+    REGRET,
+    ceiling_rows,
+    choose_for_task,
+    measure_agreement,
+)
 from sclcs.experiments.figures import curves_by_ratio, grid
 from sclcs.experiments.registry import Experiment, Measured, Outcome, register
-from sclcs.experiments.scorer import SOUND
+from sclcs.experiments.scorer import SOUND, Scorer
 from sclcs.experiments.setup import Cell, Row, Setup
-from sclcs.experiments.summary import aggregate, agreement_tables
+from sclcs.experiments.summary import CHANCE, PRIOR, YARDSTICKS, aggregate, agreement_tables
 from sclcs.experiments.tables import Table, number
+from sclcs.experiments.yardsticks import yardstick_rows
 from sclcs.report.style import MUTED
 
 if TYPE_CHECKING:
@@ -25,16 +32,11 @@ __all__ = ["STUDY"]
 PAPER = "cohen_d"
 HALVES = "halves"  # a row that is no method
 FULL = "full"  # nor is this: the two scores against each other
+FIXED = (HALVES, FULL, *YARDSTICKS)
 SCORE_WORDS = {
     SOUND: "sound score (share; subject: Cohen's d over windows that share no time points)",
     PAPER: "the paper's way (Cohen's d, pairs pooled, overlapping windows)",
 }
-
-
-def _untrained(methods: Sequence[str]) -> list[str]:
-    from sclcs.selection import SELECTORS
-
-    return [name for name in methods if not SELECTORS[name].needs_training]
 
 
 def _cells(setup: Setup) -> list[Cell]:
@@ -42,27 +44,23 @@ def _cells(setup: Setup) -> list[Cell]:
     cells: list[Cell] = [
         {"task": task, "method": method, "ratio": ratio, "repeat": seed}
         for task in options.tasks
-        for method in _untrained(options.methods)
+        for method in options.methods
         for ratio in options.ratios
         for seed in options.seeds(method)
     ]
     return cells + [
         {"task": task, "method": what, "ratio": 1.0, "repeat": options.seed}
         for task in options.tasks
-        for what in (HALVES, FULL)
+        for what in FIXED
     ]
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     scorers = (setup.scorer, setup.sound_scorer)
-    real = [cell for cell in cells if cell["method"] not in {HALVES, FULL}]
+    real = [cell for cell in cells if cell["method"] not in FIXED]
     for cell in cells:
-        if cell["method"] == HALVES:
-            options = setup.options
-            asked = (cell["task"], options.splits, cell["repeat"])
-            yield cell, _usual([row for one in scorers for row in ceiling_rows(one, *asked)])
-        elif cell["method"] == FULL:
-            yield cell, [_between(*(scorer.full(cell["task"]) for scorer in scorers))]
+        if cell["method"] in FIXED:
+            yield cell, _fixed_rows(setup, scorers, cell)
     known: dict[str, CoreSet] = {}
 
     def choose(setup: Setup, cell: Cell) -> CoreSet:
@@ -79,6 +77,17 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
         yield cell, rows[repr(cell)]
 
 
+def _fixed_rows(setup: Setup, scorers: Sequence[Scorer], cell: Cell) -> list[Row]:
+    """Return what no core-set is needed for."""
+    task, method = cell["task"], cell["method"]
+    if method == HALVES:
+        asked = (task, setup.options.splits, cell["repeat"])
+        return _usual([row for one in scorers for row in ceiling_rows(one, *asked)])
+    if method == FULL:
+        return [_between(*(scorer.full(task) for scorer in scorers))]
+    return _usual([row for scorer in scorers for row in yardstick_rows(setup, scorer, cell)])
+
+
 def _usual(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["gain"] == "minmax" and row["score"] in {PAPER, SOUND}]
 
@@ -88,20 +97,31 @@ def _between(paper: pd.DataFrame, sound: pd.DataFrame) -> Row:
     from sclcs.benchmark.consistency import consistency
 
     found = consistency(sound[SOUND], paper[PAPER], (5, 10, 20))
-    return {"score": SOUND, "gain": "minmax"} | {name: found[name] for name in MEASURES}
+    same = {name: found[name] for name in MEASURES}
+    return {"score": SOUND, "gain": "minmax", **same, REGRET: float("nan")}
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
-    table = aggregate(measured, ("task", "method", "ratio", "score", "gain"), MEASURES)
+    keys = ("task", "method", "ratio", "score", "gain")
+    table = pd.concat(
+        [aggregate(measured, keys, MEASURES), aggregate(measured, keys, (REGRET,), "max")],
+        ignore_index=True,
+    )
     return table.assign(paper_mean=float("nan"), paper_std=float("nan"))
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:
-    methods = summary[~summary["method"].isin([HALVES, FULL])]
+    methods = summary[~summary["method"].isin(FIXED)]
     return [*agreement_tables(methods, ("task", "score"), _caption), _fixed(summary)]
 
 
 def _caption(facts: dict[str, str]) -> str:
+    if facts["measure"] == REGRET:
+        return (
+            f"What the operator that is best on the core-set loses on everybody, for "
+            f"{facts['task']}, {SCORE_WORDS[facts['score']]}. In percent of best minus median: "
+            "mean ±std (worst)."
+        )
     return (
         f"{facts['measure'].replace('ndcg', 'nDCG')} with the full ranking for {facts['task']}, "
         f"{SCORE_WORDS[facts['score']]}, gain `minmax`. In percent: mean ±std (worst)."
@@ -109,7 +129,12 @@ def _caption(facts: dict[str, str]) -> str:
 
 
 def _fixed(summary: pd.DataFrame) -> Table:
-    names = {HALVES: "two halves of the subjects", FULL: "the paper's way and the sound score"}
+    names = {
+        HALVES: "two halves of the subjects",
+        FULL: "the paper's way and the sound score",
+        CHANCE: "the truth and a random order",
+        PRIOR: "the truth and an estimate without a core-set",
+    }
     fixed = summary[summary["method"].isin(list(names))]
     rows = [
         [
@@ -121,7 +146,7 @@ def _fixed(summary: pd.DataFrame) -> Table:
         for (task, score, method), part in fixed.groupby(["task", "score", "method"], sort=False)
     ]
     caption = "Agreement of rankings of all operators that no core-set is needed for, in percent."
-    return Table("fixed", caption, ["task", "score", "between", *MEASURES], rows)
+    return Table("fixed", caption, ["task", "score", "between", *MEASURES, REGRET], rows)
 
 
 def _draw(outcome: Outcome) -> Figure:
@@ -132,7 +157,7 @@ def _draw(outcome: Outcome) -> Figure:
         for column, score in enumerate((SOUND, PAPER)):
             part = shown[(shown["task"] == task) & (shown["score"] == score)]
             panel = axes[row][column]
-            methods = part[~part["method"].isin([HALVES, FULL])]
+            methods = part[~part["method"].isin(FIXED)]
             words = "sound score" if score == SOUND else "the paper's way"
             curves_by_ratio(panel, methods, f"{task}: {words}", "nDCG@10")
             for level in part.loc[part["method"] == HALVES, "mean"]:
@@ -153,5 +178,6 @@ STUDY = register(
         summarise=_summarise,
         tables=_tables,
         draw=_draw,
+        version=2,
     )
 )

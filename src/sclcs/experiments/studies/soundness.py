@@ -15,6 +15,7 @@ from sclcs.experiments.setup import Cell, Row, Setup
 from sclcs.experiments.soundness.bars import (
     CONDITIONS,
     FULL,
+    NOISIER,
     OPERATORS,
     TOY,
     Condition,
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["SOUNDNESS"]
 
 COHORTS_PER_DRAW = 10  # 20 draws are the 200 cohorts of a bar
+PARTS_PER_DRAW = 5  # 20 draws are 100 random parts of each kind, whose order is looked at
 COHORTS_PER_CELL = 20
-ORDER_BAR = "order"
+ORDER_BAR, THE_COHORT = "order", "the cohort"
 LEVEL = (0.03, 0.08)
 COVERAGE = 0.88
 KENDALL = 0.1
-GROUP_EFFECT = 0.06  # of the simulated cohort whose order is looked at: clear, as orders go
+#: Of the simulated cohorts whose order is looked at: from hardly repeatable to clear.
+GROUP_EFFECTS = (0.06, 0.12, 0.24)
+LEVEL_BARS = ("no effect", "site as covariate", "within site")
 
 
 def _n_cohorts(setup: Setup) -> int:
@@ -43,8 +47,7 @@ def _n_cohorts(setup: Setup) -> int:
 
 
 def _cells(setup: Setup) -> list[Cell]:
-    starts = range(0, _n_cohorts(setup), COHORTS_PER_CELL)
-    simulated = [
+    simulated: list[Cell] = [
         {
             "bar": condition.bar,
             "sizes": condition.groups.sizes,
@@ -52,10 +55,17 @@ def _cells(setup: Setup) -> list[Cell]:
             "from": start,
         }
         for condition in CONDITIONS
-        for start in starts
+        for start in range(0, _n_cohorts(setup), COHORTS_PER_CELL)
     ]
-    where = [{"bar": ORDER_BAR, "where": "the cohort"}] if _label(setup) else []
-    return [*simulated, {"bar": ORDER_BAR, "where": "simulated"}, *where]
+    where = [_simulated(effect) for effect in GROUP_EFFECTS]
+    where += [THE_COHORT] if _label(setup) else []
+    order = [{"bar": ORDER_BAR, "where": name} for name in where]
+    # What every row needs comes first: a run that is stopped has all rows.
+    return [*order, *sorted(simulated, key=lambda cell: cell["from"])]
+
+
+def _simulated(effect: float) -> str:
+    return f"simulated, effect {effect:g}"
 
 
 def _label(setup: Setup) -> str | None:
@@ -97,16 +107,16 @@ def _order(setup: Setup, where: str) -> list[Row]:
     from sclcs import simulate_cohort
     from sclcs.benchmark import CohortSource
 
-    repeats, seed = setup.options.draws, setup.options.seed
-    if where == "simulated":
-        n_subjects = 30 if setup.options.toy else 180
-        cohort = simulate_cohort(
-            n_subjects, 2, 12, length=70, stride=70, seed=seed, group=GROUP_EFFECT
-        )
-        source = CohortSource(cohort, list(OPERATORS))
-        return order_rows(source, source.operators, "diagnosis", repeats, seed)
-    store = setup.store()
-    return order_rows(store, store.operators, str(_label(setup)), repeats, seed)
+    toy, seed = setup.options.toy, setup.options.seed
+    repeats = setup.options.draws * (1 if toy else PARTS_PER_DRAW)
+    if where == THE_COHORT:
+        store = setup.store()
+        return order_rows(store, store.operators, str(_label(setup)), repeats, seed)
+    (effect,) = (known for known in GROUP_EFFECTS if _simulated(known) == where)
+    n_subjects = 30 if toy else 180
+    cohort = simulate_cohort(n_subjects, 2, 12, length=70, stride=70, seed=seed, group=effect)
+    source = CohortSource(cohort, list(OPERATORS))
+    return order_rows(source, source.operators, "diagnosis", repeats, seed)
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
@@ -141,7 +151,12 @@ def _bar(part: pd.DataFrame) -> Row:
 def _order_rows(order: pd.DataFrame) -> list[Row]:
     keys = ["bar", "where", "score", "kind", "lost"]
     return [
-        {**dict(zip(keys, names, strict=True)), "kendall": part["kendall"].mean()}
+        {
+            **dict(zip(keys, names, strict=True)),
+            "parts": len(part),
+            "kendall": part["kendall"].mean(),
+            "kendall_se": part["kendall"].std() / math.sqrt(len(part)),
+        }
         for names, part in order.groupby(keys, sort=False)
     ]
 
@@ -161,6 +176,15 @@ def _records(summary: pd.DataFrame, *bars: str) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
+def _rate(row: dict[str, Any], name: str, digits: int = 1) -> str:
+    """Return a share of the cohorts in percent, with its standard error."""
+    rate = float(row.get(name, math.nan))
+    if math.isnan(rate):
+        return "–"
+    error = math.sqrt(max(rate * (1 - rate), 0.0) / row["cohorts"])
+    return f"{100 * rate:.{digits}f} ± {100 * error:.{digits}f} %"
+
+
 def _deviation(row: dict[str, Any]) -> str:
     return f"{row['share']:+.4f} ({row['share'] / row['share_se']:+.1f})"
 
@@ -171,17 +195,19 @@ def _level_table(summary: pd.DataFrame) -> Table:
             row["bar"],
             row["sizes"],
             number(row["cohorts"], 0),
-            f"{100 * row['found']:.1f} %",
+            _rate(row, "found"),
             "yes" if LEVEL[0] <= row["found"] <= LEVEL[1] else "no",
             _deviation(row),
+            _rate(row, "scattered"),
         ]
-        for row in _records(summary, "no effect", "site as covariate", "within site")
+        for row in _records(summary, *LEVEL_BARS)
     ]
     caption = (
         "Cohorts without an effect: how often “there is an effect” is said (family-wise over the "
         "operators, 5 % by design, bar 3 to 8 %), and the explained share, averaged over operators "
-        "and cohorts (in brackets, how many standard errors it lies from 0). In the rows with a "
-        "site, 80 % of the patients come from one site, and the site matters."
+        "and cohorts (in brackets, how many standard errors it lies from 0); and how often scatter "
+        "is named, which also is 5 % by design. In the rows with a site, 80 % of the patients come "
+        "from one site, and the site matters. Rates with their standard errors."
     )
     header = [
         "question",
@@ -190,6 +216,7 @@ def _level_table(summary: pd.DataFrame) -> Table:
         "false alarms",
         "3 to 8 %",
         "share (s.e.)",
+        "scatter named",
     ]
     return Table("level", caption, header, rows)
 
@@ -200,14 +227,15 @@ def _noise_table(summary: pd.DataFrame) -> Table:
             row["sizes"],
             number(row["cohorts"], 0),
             f"{row['share']:.4f} ± {row['share_se']:.4f}",
-            f"{100 * row['found']:.0f} %",
-            "–" if math.isnan(row["scattered"]) else f"{100 * row['scattered']:.0f} %",
+            _rate(row, "found", 0),
+            _rate(row, "scattered", 0),
         ]
         for row in _records(summary, "noisier patients")
     ]
     caption = (
-        "Patients whose signals are twice as noisy, and nothing else: the share must not depend on "
-        "the sizes of the classes; the test of scatter (PERMDISP) stands beside it."
+        f"Patients whose signals are {NOISIER:g} times as noisy, and nothing else: the share must "
+        "not depend on the sizes of the classes; the test of scatter (PERMDISP, family-wise over "
+        "the operators) stands beside it."
     )
     header = ["controls:patients", "cohorts", "share ± s.e.", "effect found", "scatter named"]
     return Table("noisier", caption, header, rows)
@@ -219,8 +247,10 @@ def _power_table(summary: pd.DataFrame) -> Table:
     rows = [
         [
             row["sizes"],
-            f"{100 * row['found']:.0f} %",
-            *(f"{100 * row[name]:.0f} %" for name in names),
+            f"{row['effect']:g}",
+            number(row["cohorts"], 0),
+            _rate(row, "found", 0),
+            *(_rate(row, str(name), 0) for name in names),
         ]
         for row in records
     ]
@@ -228,7 +258,8 @@ def _power_table(summary: pd.DataFrame) -> Table:
         "A small real effect: how often it is found, by our test and by permutation tests of the "
         "same kind on each of the old scores (pooled: every pair counts alike)."
     )
-    header = ["controls:patients", "ours", *(str(name).removeprefix("found by ") for name in names)]
+    scores = (str(name).removeprefix("found by ") for name in names)
+    header = ["controls:patients", "effect", "cohorts", "ours", *scores]
     return Table("power", caption, header, rows)
 
 
@@ -238,7 +269,7 @@ def _coverage_table(summary: pd.DataFrame) -> Table:
             row["sizes"],
             f"{row['effect']:g}",
             number(row["cohorts"], 0),
-            f"{100 * row['held']:.1f} %",
+            _rate(row, "held"),
             number(row["size"], 1),
         ]
         for row in _records(summary, "best set")
@@ -253,32 +284,45 @@ def _coverage_table(summary: pd.DataFrame) -> Table:
 
 def _order_table(summary: pd.DataFrame) -> Table:
     records = _records(summary, ORDER_BAR)
-    found = {
-        (row["where"], row["score"], row["kind"], int(row["lost"])): row["kendall"]
-        for row in records
-    }
+    found = {(row["where"], row["score"], row["kind"], int(row["lost"])): row for row in records}
     rows = []
-    for (where, score, kind, lost), kendall in found.items():
+    for (where, score, kind, lost), row in found.items():
         if kind not in KINDS[:2]:
             continue
-        both, uncertain = (found.get((where, score, other, lost), math.nan) for other in KINDS[2:])
-        near = "yes" if abs(kendall - both) <= KENDALL else "no"
-        texts = [number(value, 2) for value in (kendall, both, uncertain)]
-        rows.append([where, score, kind, *texts[:2], near, texts[2]])
+        both, uncertain = (found[where, score, other, lost] for other in KINDS[2:])
+        gap, error = _gap(both, row)
+        near = "yes" if gap <= KENDALL else "no"
+        texts = [_kendall(part) for part in (row, both, uncertain)]
+        control = "{:+.2f} ± {:.2f}".format(*_gap(uncertain, row))
+        rows.append(
+            [where, score, kind, *texts[:2], f"{gap:+.2f} ± {error:.2f}", near, texts[2], control]
+        )
     caption = (
-        "The order of operators on part of the subjects against that on all of them (Kendall): one "
-        "class cut to a third; both classes cut to the same total (bar: within 0.1 of each other); "
-        "both classes cut until their difference is as uncertain. The pooled Cohen's d is the "
-        "paper's score."
+        "The order of operators on part of the subjects against that on all of them (Kendall, mean "
+        f"of {number(records[0]['parts'], 0) if records else 0} random parts with its standard "
+        "error): one class cut to a third; both classes cut to the same total (bar: cutting one "
+        "class loses at most 0.1 more than cutting both); both classes cut until their difference "
+        "is as uncertain (1/n + 1/m the same), with what is lost beyond that. The pooled Cohen's d "
+        "is the paper's score."
     )
-    header = ["cohort", "score", "left", "Kendall", "same total", "within 0.1", "as uncertain"]
-    return Table("order", caption, header, rows)
+    header = ["cohort", "score", "left", "Kendall", "same total", "lost", "within 0.1"]
+    return Table("order", caption, [*header, "as uncertain", "lost beyond"], rows)
+
+
+def _kendall(row: dict[str, Any]) -> str:
+    return f"{row['kendall']:.2f} ± {row['kendall_se']:.2f}"
+
+
+def _gap(better: dict[str, Any], row: dict[str, Any]) -> tuple[float, float]:
+    """Return how much lower the agreement of a row is, and the standard error of that."""
+    error = math.hypot(row["kendall_se"], better["kendall_se"])
+    return better["kendall"] - row["kendall"], error
 
 
 def _draw(outcome: Outcome) -> Figure:
     figure, axes = grid(1, 2, (4.6, 3.4))
     summary = outcome.summary
-    level = summary[summary["bar"].isin(["no effect", "site as covariate", "within site"])]
+    level = summary[summary["bar"].isin(LEVEL_BARS)]
     names = [f"{bar}, {sizes}" for bar, sizes in zip(level["bar"], level["sizes"], strict=True)]
     places = np.arange(len(level))
     left, right = axes[0]
@@ -309,5 +353,6 @@ SOUNDNESS = register(
         summarise=_summarise,
         tables=_tables,
         draw=_draw,
+        version=2,
     )
 )

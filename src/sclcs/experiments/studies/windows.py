@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sclcs.experiments.agreement import MEASURES, choose_for_task, measure_agreement
 from sclcs.experiments.figures import agreement_panels
 from sclcs.experiments.options import PAPER_METHODS
 from sclcs.experiments.recut import recut
@@ -15,13 +14,15 @@ from sclcs.experiments.registry import Experiment, Measured, Outcome, register
 from sclcs.experiments.setup import Cell, Setup
 from sclcs.experiments.studies.operators import LEFT_OUT
 from sclcs.experiments.summary import (
-    aggregate,
     agreement_tables,
     beside_paper,
     paper_agreement,
+    regret_first,
+    summarise_measures,
     usual,
 )
 from sclcs.experiments.tables import Table
+from sclcs.experiments.yardsticks import agreement_and_yardsticks, yardstick_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,26 +49,27 @@ def _cuts(setup: Setup) -> dict[str, Setup]:
 def _cells(setup: Setup) -> list[Cell]:
     options = setup.options
     methods = [name for name in options.methods if name in PAPER_METHODS and name not in LEFT_OUT]
-    return [
-        {"windows": cut, "task": task, "method": method, "ratio": ratio, "repeat": seed}
-        for cut in ("usual", "short")
+    chosen = [
+        {"task": task, "method": method, "ratio": ratio, "repeat": seed}
         for task in options.tasks
         for method in methods or options.methods
         for ratio in options.paper_ratios
         for seed in options.seeds(method)
     ]
+    cells = [*chosen, *yardstick_cells(setup)]
+    return [{"windows": cut, **cell} for cut in ("usual", "short") for cell in cells]
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     for name, cut in _cuts(setup).items():
         own = [cell for cell in cells if cell["windows"] == name]
         if own:
-            yield from measure_agreement(cut, own, choose_for_task)
+            yield from agreement_and_yardsticks(cut, own, cut.scorer)
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
-    keys = ["windows", "task", "method", "ratio", "score", "gain"]
-    table = aggregate(measured, keys, MEASURES)
+    keys = ["windows", "task", "method", "ratio"]
+    table = summarise_measures(measured, keys)
     names = {"main": "usual", "windows": "short"}
     published = pd.concat([paper_agreement(name, windows=cut) for name, cut in names.items()])
     return beside_paper(table, published, ["windows", "task", "method", "ratio", "measure"])
@@ -79,7 +81,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 def _caption(facts: dict[str, str]) -> str:
     length, stride = PAPER_CUT if facts["windows"] == "usual" else OTHER_CUT
-    return (
+    return regret_first(facts) + (
         f"Windows {length}/{stride} ({facts['windows']}); ranking for {facts['task']}, score "
         f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
         "paper's."

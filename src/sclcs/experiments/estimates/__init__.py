@@ -1,0 +1,1 @@
+"""Parts of the experiment ``estimation``: truth, designs, measures, bars and tables."""
