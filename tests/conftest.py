@@ -14,6 +14,8 @@ from hypothesis import settings
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.scans import Scans
+from sclcs.spi import unregister
+from sclcs.spi.own_operators import own_operators
 
 # The same examples in every run: a red CI must be the change's fault.
 settings.register_profile("sclcs", deadline=None, derandomize=True)
@@ -23,12 +25,54 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 REAL_COHORT = REPOSITORY.parent / "shared" / "data" / "abide_dos160_dmn33.npz"
 
 
+#: Files and folders that take longest. They begin, so that no process is left alone with them at
+#: the end: `make test` keeps a file on one process (see the Makefile).
+LONGEST = (
+    "spi/test_conformance.py", "docs/test_code_blocks.py", "spi/test_agreement.py",
+    "faults", "runs", "experiments", "compute", "cli", "spi/families", "selection", "browser",
+    "test_whole_path.py", "test_mistakes_inside.py", "test_mistakes.py", "encoder", "report",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest files first; inside a file nothing moves."""
+    tests = Path(__file__).parent
+    places = {}
+
+    def place(item):
+        if item.path not in places:
+            name = item.path.relative_to(tests).as_posix()
+            places[item.path] = next(
+                (k for k, start in enumerate(LONGEST) if name.startswith(start)), len(LONGEST)
+            )
+        return places[item.path]
+
+    items.sort(key=place)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
     """Tests neither read nor fill the user's cache of trained scores."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SCLCS_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_disk():
+    """Tests do not wait for the disk: no test pulls the plug, and each run flushes 160 times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_operator_stays_behind():
+    """An operator that a test or a page of the docs registers is forgotten: others count them."""
+    before = set(own_operators())
+    yield
+    for name in set(own_operators()) - before:
+        unregister(name)
 
 
 @pytest.fixture(scope="session")

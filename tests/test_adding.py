@@ -157,8 +157,9 @@ class Echo:
     def __exit__(self, *_):
         pass
 
-    def prepare(self, function):
-        function()
+    def prepare(self, functions):
+        for function in functions:
+            function()
 
     def run(self, function, items):
         for item in items:

@@ -5,14 +5,12 @@ for every parameter and many kinds of wrong. It may accept it (some parameters t
 not, it says so in a sentence.
 """
 
-import inspect
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import sclcs
+from mistake_walk import mistakes
 from sclcs.benchmark import balance, consistency, rank, score_reliability, split_half_ceiling
 from sclcs.cohort import (
     Cohort,
@@ -34,32 +32,17 @@ from sclcs.report import compare_report, run_report
 from sclcs.run_folder import RunFolder
 from sclcs.runs import RunResult, predict_costs
 from sclcs.selection import select
-from sclcs.spi import FCTransformer, compute, register, resolve, status_table, unregister
+from sclcs.spi import (
+    FCTransformer,
+    compute,
+    register,
+    resolve,
+    status_table,
+    unregister,
+)
 
 OPERATORS = ["kendalltau", "pearson"]
 QUICK = {"permutations": 9, "bootstrap": 8}
-
-
-class Odd:
-    """What nobody expects."""
-
-    def __repr__(self):
-        return "Odd()"
-
-
-WRONG = {
-    "an object": Odd(),
-    "a negative number": -1,
-    "a fraction": 2.5,
-    "an unknown name": "no-such-thing",
-    "nothing": [],
-    "a list of objects": [Odd()],
-    "a mapping": {"no": "such"},
-    "none": None,
-    "nan": float("nan"),
-    "true": True,
-    "an array": np.zeros((2, 2)),
-}
 
 
 @pytest.fixture(scope="module")
@@ -238,40 +221,10 @@ NAMES = [
 ]  # fmt: skip
 
 
-def given(arguments):
-    return {name: value() if _lazy(value) else value for name, value in arguments.items()}
-
-
-def _lazy(value):
-    return inspect.isfunction(value) and not inspect.signature(value).parameters
-
-
-def answer(function, arguments):
-    """Return what is wrong with the answer to some arguments; empty if nothing is."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            function(**given(arguments))
-    except SclcsError as error:
-        text = str(error)
-        if len(text.split()) < 4 or not text.rstrip().endswith((".", "?")):
-            return f"is no sentence: {text!r}"
-    except Exception as error:  # noqa: BLE001 - this is what is looked for
-        return f"raises {type(error).__name__}: {error}"
-    return ""
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mistake_is_answered_with_a_sentence(name, made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some accept a name where a path is meant
-    function, arguments = made[name]
-    assert not answer(function, arguments), "the good arguments are not good"
-    found = [
-        f"{parameter} = {kind} {problem}"
-        for parameter in arguments
-        for kind, wrong in WRONG.items()
-        if (problem := answer(function, arguments | {parameter: wrong}))
-    ]
+    found = mistakes(*made[name])
     assert not found, "\n".join(found)
 
 

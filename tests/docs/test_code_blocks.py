@@ -1,8 +1,9 @@
 """Every code block of the README and the documentation runs.
 
 ``python`` blocks of a page share one namespace; ``bash`` blocks run line by line in a shell
-with this environment's ``sclcs``. A page's example files are made by ``example_data``.
-Blocks marked ``text`` are output or commands that change the machine (``make``, ``git clone``).
+with this environment's ``sclcs``, loaded once for all of them (``fork_server``). A page's example
+files are made by ``example_data``. Blocks marked ``text`` are output, commands that change the
+machine (``make``, ``git clone``), and the demo, which `.ci/run` tries with the wheel.
 """
 
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from example_data import prepare
+from fork_server import started
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "docs/tutorials", "docs/operators", "docs/results")
@@ -42,11 +44,18 @@ def page_parameter(page):
     return pytest.param(page, marks=() if page == "README.md" else pytest.mark.slow)
 
 
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory):
+    with started(tmp_path_factory.mktemp("server")) as place:
+        yield place
+
+
 @pytest.mark.parametrize("page", [page_parameter(page) for page in PAGES if runnable(page)])
-def test_the_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_the_page_runs_from_top_to_bottom(page, commands, tmp_path, monkeypatch):
     prepare(page, tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    places = [str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(places))
     namespace = {"__name__": "__main__"}
     for kind, text in runnable(page):
         if kind == "python":

@@ -38,7 +38,7 @@ def load(sclcs, series, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("tr", ["nan", "inf", "-1", "0"])
+@pytest.mark.parametrize("tr", ["nan", "inf", "-1", "0", "1e-320", "1e308"])
 def test_a_repetition_time_that_is_none_is_refused(tr, load):
     load("--tr", tr).is_named("repetition time")
 
@@ -113,6 +113,21 @@ REFUSED = {
     "scheduler": ["compute", "c.zarr", "--scheduler", "tcp://127.0.0.1:1", "--out", "new"],
     "scheduler of a run": ["run", "c.zarr", "--scheduler", "tcp://127.0.0.1:1", "--out", "new"],
     "stage": ["run", "c.zarr", "--until", "x", "--out", "new"],
+    "many jobs": ["compute", "c.zarr", "--spis", "pec", "--jobs", 10**8, "--out", "new"],
+    "many shares": [
+        "compute",
+        "c.zarr",
+        "--spis",
+        "pec",
+        "--task-range",
+        "1/9999999999",
+        "--out",
+        "new",
+    ],
+    "many jobs of a run": ["run", "c.zarr", "--jobs", 10**8, "--out", "new"],
+    "criterion of a run": ["run", "c.zarr", "--criteria", "nowhere", "--out", "new"],
+    "covariate of a run": ["run", "c.zarr", "--covariates", "nowhere", "--out", "new"],
+    "harmonised by nothing": ["run", "c.zarr", "--harmonise", "nowhere", "--out", "new"],
     "jobs of a run": ["run", "c.zarr", "--jobs", 0, "--out", "new"],
     "deep": ["run", "c.zarr", "--config", "deep.yaml", "--out", "new"],
     "digits": ["run", "c.zarr", "--config", "digits.yaml", "--out", "new"],
@@ -186,6 +201,7 @@ def test_partial_folders_of_the_killed_go_and_those_of_the_living_stay(tmp_path)
 
 
 def test_a_lost_ctrl_c_is_raised_by_the_next_step():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     interrupts.watch_interrupts()
     before = signal.getsignal(signal.SIGINT)
     try:

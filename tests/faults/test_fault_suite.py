@@ -68,3 +68,14 @@ def test_damage_differs_from_what_was_there():
 
     draw = random.Random(1)  # noqa: S311
     assert all(mutate(b"some content", draw) != b"some content" for _ in range(300))
+
+
+def test_the_run_that_is_killed_estimates_whatever_budgets_reserve():
+    from faults.kills import RUN
+
+    from sclcs.compute.pilot import CohortShape
+    from sclcs.run_folder.budget import parse_budget
+    from sclcs.runs.allotment import Costs, allot
+
+    found = allot(Costs.of(RUN["spis"], CohortShape(32, 6, 40)), parse_budget(RUN["budget"]))
+    assert (found.way, bool(found.core), found.left_seconds > 0) == ("estimated", True, True)

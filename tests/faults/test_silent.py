@@ -29,6 +29,9 @@ def swap_label(path):
 METADATA = {
     "label": lambda store: swap_label(store / "samples.csv"),
     "regions": lambda store: change(store / "zarr.json", b"region-0", b"region-x"),
+    "no metadata": lambda store: (store / "zarr.json").unlink(),
+    "empty metadata": lambda store: (store / "zarr.json").write_bytes(b""),
+    "other metadata": lambda store: (store / "zarr.json").write_bytes(b"[]"),
     "seal": lambda store: change(store / SEAL, b'"samples.csv": "', b'"samples.csv": "0'),
     "no seal": lambda store: (store / SEAL).unlink(),
     "no list": lambda store: (store / "operators.json").unlink(),
@@ -42,7 +45,8 @@ METADATA = {
 @pytest.mark.parametrize("name", METADATA)
 def test_a_changed_store_is_refused_and_compute_repairs_it(name, home, rank, sclcs):
     METADATA[name](home / "fc")
-    rank().is_named("FC store" if "list" not in name and "array" not in name else "operators")
+    where = "operators" if "list" in name or "array" in name else "FC store"
+    rank().is_named("fc-store" if "metadata" in name else where, "compute")
     assert not (home / "r.csv").exists()
     sclcs("fc", "status", home / "fc", "--check").is_named("compute")
     sclcs("verify", home / "fc").is_named("compute")
@@ -67,9 +71,9 @@ def test_an_operator_that_the_list_forgot_is_noticed(home, made, rank):
 def test_a_chunk_of_another_operator_is_noticed(home, rank, sclcs):
     """Its own checksum is right; it is not the one that was written there."""
     chunks = home / "fc" / "matrices"
-    shutil.copy(chunks / "pdist_cityblock" / "c.0.0.0", chunks / "pec" / "c.0.0.0")
+    shutil.copy(chunks / "pdist_cityblock" / "c.0.0", chunks / "pec" / "c.0.0")
     rank().is_named("pec", "damaged")
-    sclcs("fc", "status", home / "fc", "--check").is_named("1 damaged chunks")
+    sclcs("fc", "status", home / "fc", "--check").is_named("3 damaged chunks")
 
 
 def test_a_damaged_record_is_named_by_the_check(home, sclcs, rank):
@@ -182,15 +186,41 @@ def test_the_report_never_shows_an_edited_file_as_true(home, sclcs):
     assert sclcs("verify", home / "RUN").code == 0
 
 
-def test_a_damaged_state_is_named_and_the_run_recovers(home, sclcs):
+@pytest.mark.parametrize("content", [None, b"{}", b'{"stages": 3}', b'{"stages": {}}'])
+def test_a_damaged_state_is_named_and_the_run_recovers(content, home, sclcs):
     state = home / "RUN" / "state.json"
-    change(state, b'"done"', b'"dome"')
-    sclcs("report", home / "RUN").is_named("state.json", "run the same command again")
-    sclcs("verify", home / "RUN").is_named("state.json")
+    if content is None:
+        change(state, b'"done"', b'"dome"')
+    else:
+        state.write_bytes(content)
+    for command in ("report", "status", "cite", "verify"):
+        sclcs(command, home / "RUN").is_named("state.json", "run the same command again")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"spi,x\n", None])
+def test_a_damaged_map_of_operators_is_named_in_the_report(content, home):
+    """Only budgeted runs have one; the page says so where it would be, and goes on."""
+    from sclcs.core.errors import UnreadableFileError
+    from sclcs.run_folder import RunFolder
+
+    folder = RunFolder(home / "RUN")
+    assert folder.geometry() is None
+    folder.geometry_file.write_text("spi,x,y\npec,1,2\n")
+    assert list(folder.geometry().index) == ["pec"]
+    if content is None:
+        folder.geometry_file.unlink()
+        folder.geometry_file.mkdir()
+    else:
+        folder.geometry_file.write_bytes(content)
+    if content == b"spi,x\n":
+        assert len(folder.geometry()) == 0
+        return
+    with pytest.raises(UnreadableFileError, match="geometry"):
+        folder.geometry()
 
 
 ROT = {
-    "chunk": lambda store: flip(store / "matrices/pec/c.0.0.0"),
+    "chunk": lambda store: flip(store / "matrices/pec/c.0.0"),
     "array": lambda store: (store / "matrices/pec/zarr.json").write_bytes(b"{"),
     "table": lambda store: swap_label(store / "samples.csv"),
     "list": lambda store: (store / "operators.json").write_bytes(b""),
