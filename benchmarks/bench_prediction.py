@@ -14,6 +14,7 @@ import pandas as pd
 
 from sclcs.benchmark import KernelView, make_kernel, make_question
 from sclcs.benchmark.criteria import CRITERIA
+from sclcs.benchmark.rank import TRAINED_SPLITS
 
 REGIONS, SUBJECTS, SITES, TIMED = 33, 766, 15, 4
 BUDGET = 300.0  # CPU seconds for the scores of all operators
@@ -70,12 +71,20 @@ def main():
             ),
             1,
         )
+        halves = question.training_halves(TRAINED_SPLITS)
+        worth = seconds_of(
+            lambda k, asked=question, split=halves: KernelView(kernels[k], asked).cross_fit(
+                criterion.predictions, split
+            ),
+            1,
+        )
         whole = options.operators * scores
         print(
             f"{task} {more or 'without covariates'}: {scores:.2f} CPU s per operator, "
             f"{options.operators} operators {whole:.0f} CPU s"
             f"{'' if harmonised else f' ({whole / BUDGET:.0%} of five minutes)'}; "
-            f"{options.permutations} permutations {options.operators * tests:.0f} CPU s more"
+            f"{options.permutations} permutations {options.operators * tests:.0f} CPU s more, the "
+            f"worth on new subjects {options.operators * worth:.0f} CPU s more"
         )
 
 

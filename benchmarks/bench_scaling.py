@@ -1,7 +1,7 @@
 """How the cost of each family grows with regions (N) and time points (T).
 
     python benchmarks/bench_scaling.py [--quick] [--longest 60] [--write docs/results]
-                                       [--laws src/sclcs/spi/cost_laws.csv] [--large]
+                                       [--laws src/sclcs/spi/tables/cost_laws.csv] [--large]
 
 CPU seconds per sample, one thread, warm, in batches of eight, all members of each family of the
 catalogue; exponents are slopes of log(seconds) over the last three sizes. A family stops growing

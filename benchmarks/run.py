@@ -1,6 +1,6 @@
 """Run every benchmark (`make bench`), or those named on the command line.
 
-    python benchmarks/run.py [simulate ...]
+    python benchmarks/run.py [simulate ...] [-- options of the scripts]
 
 What a benchmark prints is shown and kept in `benchmarks/figures/NAME.txt`, from which the
 documentation makes its page, so that releases can be compared. Machines are shared and noisy:
@@ -25,7 +25,8 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 def main() -> None:
     known = {path.stem.removeprefix("bench_"): path for path in sorted(FOLDER.glob("bench_*.py"))}
-    wanted = sys.argv[1:] or list(known)
+    place = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    wanted, options = sys.argv[1:place] or list(known), sys.argv[place + 1 :]
     unknown = [name for name in wanted if name not in known]
     if unknown:
         sys.exit(f"Unknown benchmark {unknown[0]}; known are {', '.join(known)}.")
@@ -34,21 +35,22 @@ def main() -> None:
     failed = []
     for name in wanted:
         print(f"\n== {name} ==", flush=True)
-        lines, code = run(known[name])
-        if code:
+        lines, code = run(known[name], options)
+        if code:  # a missed target is a figure, too
             failed.append(name)
-            continue
-        head = f"python benchmarks/bench_{name}.py\n{machine()}\n\n"
+            lines.append(f"ended with code {code}\n")
+        head = " ".join(["python", f"benchmarks/bench_{name}.py", *options])
+        head += f"\n{machine()}\n\n"
         (FIGURES / f"{name}.txt").write_text(head + "".join(lines), encoding="utf-8")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
 
-def run(script: Path) -> tuple[list[str], int]:
+def run(script: Path, options: list[str]) -> tuple[list[str], int]:
     """Run one benchmark, showing what it prints as it comes."""
     lines = []
     with subprocess.Popen(
-        [sys.executable, script],
+        [sys.executable, script, *options],
         env={**ONE_THREAD, **os.environ},
         stdout=subprocess.PIPE,
         text=True,

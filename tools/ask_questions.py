@@ -1,16 +1,18 @@
 """Does the ranking give the right verdict? Simulated cohorts with a known answer, and real ones.
 
-python tools/ask_questions.py simulated --repeats 100 --out results/questions-simulated
+python tools/ask_questions.py simulated --repeats 400 --nulls 1000 --out results/questions-simulated
 python tools/ask_questions.py psychosis FILE.npz --work WORK --out results/questions-psychosis
 python tools/ask_questions.py runs RUN... --out results/questions-abide
 
 simulated
-    Cohorts of 60 subjects with an effect, a confound, both or none, 100 of each; the verdict
-    is right if there is an effect exactly where one was put in.
+    Cohorts of 60 subjects with an effect, a confound, both or none; the verdict is right if
+    there is an effect exactly where one was put in. A test at 5 % is right in 95 % of the
+    cohorts without an effect and not in more, so these are the ones to have many of.
 psychosis
     Four outcomes of treatment, two preprocessings, every fifth of 419 regions, first session.
 runs
-    What finished runs (`sclcs run`) answered, and what their cards say.
+    What finished runs (`sclcs run`) answered, and what their cards say. Rows of other runs stay
+    as they are, so that runs can be made again one by one; every row says when it was made.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def simulated_cohort(target: str, effect: float, confound: float, seed: int) -> 
     return Cohort(signals, table)
 
 
-def simulated(repeats: int) -> pd.DataFrame:
+def simulated(repeats: int, nulls: int) -> pd.DataFrame:
     """Ask every simulated cohort with the confound as covariate, and once without."""
     rows = []
     for target, covariate in (("diagnosis", "site"), ("age", "mean_fd")):
@@ -83,10 +85,10 @@ def simulated(repeats: int) -> pd.DataFrame:
             "effect only": (EFFECT, 0.0),
             "both": (EFFECT, CONFOUND),
         }.items():
-            for repeat in range(repeats):
+            for repeat in range(repeats if effect else max(repeats, nulls)):
                 cohort = simulated_cohort(target, effect, confound, repeat)
                 for adjusted in (True, False):
-                    if not adjusted and scenario != "confound only":
+                    if not adjusted and (scenario != "confound only" or repeat >= repeats):
                         continue
                     p = _smallest_p(cohort, target, covariate if adjusted else (), repeat)
                     rows.append(
@@ -118,17 +120,17 @@ def _smallest_p(cohort: Cohort, target: str, covariates: object, seed: int) -> f
 
 def simulated_table(cells: pd.DataFrame) -> str:
     """Count the right verdicts."""
-    lines = [
-        "| target | what is there | covariate | right verdicts | effect found |",
-        "|---|---|---|---|---|",
-    ]
+    lines = _head(
+        ("target", "what is there", "covariate", "cohorts", "right verdicts", "standard error")
+    )
     for (target, scenario, covariate), part in cells.groupby(
         ["target", "scenario", "covariates"], sort=False
     ):
-        found = (part["p"] < ALPHA).mean()
+        right = part["right"].mean()
+        error = np.sqrt(right * (1 - right) / len(part))
         lines.append(
-            f"| {target} | {scenario} | {covariate or 'none'} | {part['right'].sum()} of "
-            f"{len(part)} | {found:.0%} |"
+            f"| {target} | {scenario} | {covariate or 'none'} | {len(part)} | {right:.1%} | "
+            f"{error:.1%} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -197,16 +199,16 @@ def psychosis_table(cells: pd.DataFrame) -> str:
 
 
 def answers(runs: list[Path]) -> pd.DataFrame:
-    """Gather what runs with --full-benchmark found on everybody."""
+    """Gather what runs found that computed every operator on everybody."""
     rows = []
     for path in runs:
         folder = RunFolder.open(path)
         for task in folder.tasks:
-            ranking, card = folder.truth(task), folder.card(task)
-            if ranking is None or card is None:
-                raise SystemExit(f"{path} has no full benchmark or no card.")
+            ranking, card = folder.truth(task) or folder.ranking(task), folder.card(task)
+            if card is None or set(ranking.table["source"]) != {"exact"}:
+                raise SystemExit(f"{path} has no card, or did not compute everything.")
             found, best, config = ranking.findings, card.table.iloc[0], folder.config()
-            stages = folder.state()["stages"].values()
+            stages = list(folder.state()["stages"].values())
             rows.append(
                 {
                     "run": path.name,
@@ -226,9 +228,20 @@ def answers(runs: list[Path]) -> pd.DataFrame:
                     "front": int(card.table["front"].sum()),
                     "cpu_seconds": sum(stage.get("cpu_seconds", 0.0) for stage in stages),
                     "verdict": ranking.answer[0],
+                    "made": max(str(stage["finished"]) for stage in stages)[:16],
                 }
             )
     return pd.DataFrame(rows)
+
+
+def with_other_runs(cells: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """Keep what is there of runs that were not made again."""
+    if not file.exists():
+        return cells
+    there = pd.read_csv(file).fillna({"covariates": ""})
+    order = [*there["run"], *(name for name in cells["run"] if name not in set(there["run"]))]
+    both = pd.concat([there[~there["run"].isin(cells["run"])], cells]).set_index("run")
+    return both.loc[list(dict.fromkeys(order))].reset_index()
 
 
 def answers_table(cells: pd.DataFrame) -> str:
@@ -237,14 +250,14 @@ def answers_table(cells: pd.DataFrame) -> str:
         (
             "run", "task", "covariates", "subjects", "family-wise p", "operators that see it",
             "could be the best", "best", "score", "on other subjects", "its reliability",
-            "motion", "site",
+            "motion", "site", "made",
         )
     )  # fmt: skip
     lines += [
         f"| {row.run} | {row.task} ({row.score}) | {row.covariates or 'none'} | {row.subjects} | "
         f"{row.p:.3g} | {row.see_it} of {row.operators} | {row.could_be_best} | {row.best} | "
         f"{row.best_score:.3f} | {_known(row.worth)} | {row.reliability:.2f} | {row.motion:.3f} | "
-        f"{row.site:.3f} |"
+        f"{row.site:.3f} | {row.made} |"
         for row in cells.itertuples()
     ]
     return "\n".join(lines) + "\n"
@@ -255,7 +268,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(dest="kind", required=True)
     one = kinds.add_parser("simulated")
-    one.add_argument("--repeats", type=int, default=100)
+    one.add_argument("--repeats", type=int, default=400)
+    one.add_argument("--nulls", type=int, default=1000)
     two = kinds.add_parser("psychosis")
     two.add_argument("source", type=Path)
     two.add_argument("--work", type=Path, required=True)
@@ -268,14 +282,15 @@ def main() -> None:
     warnings.simplefilter("ignore")
     start = time.process_time()
     if given.kind == "simulated":
-        cells = simulated(given.repeats)
-        table, command = simulated_table(cells), f"simulated --repeats {given.repeats}"
+        cells = simulated(given.repeats, given.nulls)
+        table = simulated_table(cells)
+        command = f"simulated --repeats {given.repeats} --nulls {given.nulls}"
     elif given.kind == "psychosis":
         cells = psychosis(given.source, given.work, given.spis)
         table = psychosis_table(cells)
         command = f"psychosis {given.source.name} --work WORK --spis {given.spis}"
     else:
-        cells = answers(given.runs)
+        cells = with_other_runs(answers(given.runs), given.out / "cells.csv")
         table, command = answers_table(cells), f"runs {' '.join(run.name for run in given.runs)}"
     given.out.mkdir(parents=True, exist_ok=True)
     cells.to_csv(given.out / "cells.csv", index=False)

@@ -2,9 +2,9 @@
 
     python tools/make_operator_costs.py
 
-Writes src/sclcs/spi/operator_costs.csv. It takes about a minute after compilation, on one idle
-processor. Seconds differ from machine to machine; how operators compare hardly does, and budgets
-depend on that only.
+Writes src/sclcs/spi/tables/operator_costs.csv. It takes about a minute after compilation, on one
+idle processor. Seconds differ from machine to machine; how operators compare hardly does, and
+budgets depend on that only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sclcs.spi.cost_laws import REFERENCE_REGIONS, REFERENCE_TIMEPOINTS
 from sclcs.spi.runner import family_members
 from sclcs.spi.warmup import warm_up
 
-TABLE = Path(__file__).parents[1] / "src" / "sclcs" / "spi" / "operator_costs.csv"
+TABLE = Path(__file__).parents[1] / "src" / "sclcs" / "spi" / "tables" / "operator_costs.csv"
 MOST_SAMPLES = 16
 SHORT, LONG = 0.02, 0.5  # seconds per sample; the shorter, the more samples are tried together
 LARGEST_SHARED = 0.98  # of an operator's cost; the rest is its own whatever was measured

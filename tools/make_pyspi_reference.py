@@ -7,7 +7,7 @@ numbers::
     python3.11 -m venv /path/to/pyspi-env            # Java must be on the PATH
     /path/to/pyspi-env/bin/pip install "pyspi==2.0.2" "spectral_connectivity==1.1.2"
     OMP_NUM_THREADS=1 /path/to/pyspi-env/bin/python tools/make_pyspi_reference.py \
-        --catalogue src/sclcs/spi/catalogue.csv --out tests/spi/data
+        --catalogue src/sclcs/spi/tables/catalogue.csv --out tests/spi/data
 
 (``spectral_connectivity`` 2.x breaks every non-parametric spectral operator of pyspi.) The
 operators outside the paper's fast set are run on inputs of their own (:data:`SLOW_INPUTS`).

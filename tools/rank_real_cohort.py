@@ -33,7 +33,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", help="one ranking: subject, diagnosis or diagnosis_adjusted")
     parser.add_argument("--skip-rankings", action="store_true", help="only the reliability")
+    parser.add_argument(
+        "--reliability", action="store_true", help="also how scores repeat themselves (long)"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with show_progress():
@@ -42,7 +46,8 @@ def main() -> None:
         source = FCStore.open(options.store)
         if not options.skip_rankings:
             write_rankings(source, options)
-        write_reliability(source, options)
+        if options.reliability or options.skip_rankings:
+            write_reliability(source, options)
 
 
 def write_rankings(source: FCStore, options: argparse.Namespace) -> None:
@@ -53,6 +58,8 @@ def write_rankings(source: FCStore, options: argparse.Namespace) -> None:
         ("diagnosis", "diagnosis", ()),
         ("diagnosis_adjusted", "diagnosis", covariates),
     ):
+        if options.only not in {None, name}:
+            continue
         ranking = rank(source, task, covariates=taken_out, n_jobs=options.jobs)
         place = options.out / f"ranking_{name}.csv"
         for old in (place, place.with_suffix(".json")):

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+import sclcs
 from faults.mutate import mutate
 from faults.tally import Tally, in_children, judge
 from sclcs import Cohort, CoreSet, Ranking, simulate_cohort
 from sclcs.benchmark import rank
 from sclcs.compute import FCStore, compute_store
 from sclcs.core.provenance import sidecar_path
+from sclcs.runs import RunResult
 
 OPERATORS = ["cov_EmpiricalCovariance", "pec", "pdist_cityblock"]
 
@@ -45,6 +47,14 @@ def _coreset(path: Path) -> dict[str, Any]:
 def _ranking(path: Path) -> dict[str, Any]:
     ranking = Ranking.open(path / "r.csv")
     return {"table": ranking.table.to_csv(), "facts": [ranking.task, ranking.score]}
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """Read a run as its report does; the report itself is made from these."""
+    result = RunResult.open(path / "RUN")
+    folder, tables = result.folder, result.rankings
+    facts = {"answer": result.answer, "check": folder.check(), "accounts": folder.confirmation()}
+    return {**facts, **{f"ranking/{task}": t.table.to_csv() for task, t in tables.items()}}
 
 
 def _training(path: Path) -> dict[str, Any]:
@@ -82,7 +92,9 @@ def make_examples(home: Path) -> dict[str, Reading]:
     CoreSet(cohort.sample_ids[:5], "random", {"x": 1}, 3).save(home / "core-set" / "core.csv")
     (home / "ranking").mkdir()
     rank(store, "diagnosis", bootstrap=5, permutations=5).save(home / "ranking" / "r.csv")
-    readings |= {"core-set": _coreset, "ranking": _ranking}
+    quick = {"bootstrap": 5, "permutations": 5, "criteria": "none"}
+    sclcs.run(cohort, out=home / "run" / "RUN", tasks=["diagnosis"], spis=OPERATORS, **quick)
+    readings |= {"core-set": _coreset, "ranking": _ranking, "run": _run}
     try:
         import torch
 

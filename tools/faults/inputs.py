@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from faults.mutate import mutate
+from faults.pipelines import trees
 from faults.tally import Tally, in_children, judge
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.labels import read_label_table
@@ -159,6 +160,16 @@ def _core(home: Path) -> list[Path]:
     return [home / "core.csv", home / "core.json"]
 
 
+def _pipeline(make: Callable[[Path], object], read: Callable[[Path], Any]) -> Reader:
+    """Every file of the folder that a pipeline left may be damaged."""
+
+    def write(home: Path) -> list[Path]:
+        make(home)
+        return sorted(path for path in home.rglob("*") if path.is_file())
+
+    return Reader(write, lambda home: _cut(read(home)))
+
+
 READERS = {
     "csv folder": Reader(lambda h: _folder(h, ".csv"), lambda h: _cut(read_arrays(h))),
     "tsv.gz folder": Reader(lambda h: _folder(h, ".tsv.gz"), lambda h: _cut(read_arrays(h))),
@@ -182,6 +193,7 @@ READERS = {
     "configuration": Reader(_yaml, lambda h: collect_config(h / "c.yaml", {})),
     "core-set": Reader(_core, lambda h: CoreSet.open(h / "core.csv")),
 }
+READERS |= {name: _pipeline(make, read) for name, make, read in trees()}
 
 
 def try_inputs(seed: int, count: int, home: Path, seconds: float = math.inf) -> list[Tally]:

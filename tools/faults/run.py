@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -86,6 +87,14 @@ def table(tallies: list[Tally]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
 
 
+def _commit() -> str:
+    """Return which code was tried; ``+`` if files differ from the commit."""
+    words = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
+    here = Path(__file__).parent
+    done = subprocess.run(words, cwd=here, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
 def main() -> int:
     """Read the options, do the work, print and keep the table."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -117,6 +126,7 @@ def main() -> int:
         (given.out / "faults.md").write_text(text, encoding="utf-8")
         facts = {"seeds": given.seeds, "rows": [tally.row for tally in tallies], "bad": bad}
         facts |= {"seconds": round(time.perf_counter() - started, 1), "columns": HEADER}
+        facts |= {"commit": _commit()}
         facts |= {"cpu_seconds_of_the_parent": round(time.process_time() - cpu, 1)}
         text = json.dumps(facts, indent=2) + "\n"
         (given.out / "faults.json").write_text(text, encoding="utf-8")

@@ -1,0 +1,195 @@
+"""Clusters: how evenly shares are dealt, what a time limit cuts, the cost of a task beyond kernels.
+
+    python benchmarks/bench_cluster.py [--store FC ...]
+
+CPU seconds and ratios. Shares of the laws need no store; with ``--store`` they are also added up
+from the seconds that a real computation has recorded, which the dealing does not know.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sclcs import simulate_cohort
+from sclcs.compute import FCStore, fill_store, find_executor, open_computation
+from sclcs.compute.cutting import Scissors, longest_within
+from sclcs.compute.shares import Work
+from sclcs.spi.fc_layout import StoreLayout, block_size_for
+from sclcs.spi.packing.ledger import Ledger
+from sclcs.spi.runner import family_members
+from sclcs.spi.sets import resolve
+
+SHARES = (15, 20, 30, 60)
+#: Eight families, none expensive: what is measured is everything around them.
+CHEAP = [
+    "cov_EmpiricalCovariance", "kendalltau", "spearmanr", "pec",
+    "pdist_cityblock", "xcorr_max_sig-True", "mi_gaussian", "bary_euclidean_mean",
+]  # fmt: skip
+TASKS = 568  # of the first measurement
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", type=Path, action="append", default=[], help="of the fast set")
+    options = parser.parse_args()
+    print(
+        "Slowest share / mean share of the fast set, in turn (as it was) -> cut and dealt by cost"
+    )
+    print(f"{'':44}" + "".join(f"{count:>16} shares" for count in SHARES))
+    for samples, regions, times in [(1535, 33, 70), (1000, 100, 200), (1000, 400, 1200)]:
+        layout = StoreLayout(Path("fc"), samples, regions, block_size_for(regions))
+        work = Work(layout.pieces(resolve("paper-fast")), Scissors(layout, times, longest=1e12))
+        balance(f"laws, {samples} samples of {regions} x {times}", work, work.seconds)
+    for path in options.store:
+        store = FCStore.open(path)
+        layout, seconds = store.layout, recorded(store)
+        times = store.n_timepoints
+        work = Work(layout.pieces(store.operators), Scissors(layout, times, longest=1e12))
+        balance(
+            f"recorded, {len(store)} samples of {layout.n_regions} x {times}",
+            work,
+            lambda part, known=seconds, layout=layout: (
+                known[part.piece.family, part.piece.block] * portion(part, layout)
+            ),
+        )
+    limits()
+    overhead_of_parts()
+    with tempfile.TemporaryDirectory() as folder:
+        around_tasks(Path(folder))
+
+
+def recorded(store):
+    """Return the seconds of every family and block."""
+    ledger, found = Ledger(store.layout), {}
+    for piece in store.layout.pieces(store.operators):
+        chunks = ledger.of(piece.family, piece.block)
+        found[piece.family, piece.block] = sum(
+            chunks[name].entry.seconds for name in piece.operators
+        )
+    return found
+
+
+def portion(part, layout):
+    """Return the part of a block's samples that a part computes."""
+    rows = layout.block_rows(part.piece.block)
+    return (part.rows[1] - part.rows[0]) / (rows.stop - rows.start)
+
+
+def balance(label, work, seconds):
+    cells = []
+    for count in SHARES:
+        ratios = []
+        for shares in ([work.parts[k::count] for k in range(count)], work.even(count).deal(count)):
+            loads = [sum(map(seconds, parts)) for parts in shares]
+            ratios.append(max(loads) / np.mean(loads))
+        cells.append(f"{ratios[0]:>12.2f} -> {ratios[1]:.2f}")
+    print(f"{label:44}" + "".join(f"{cell:>23}" for cell in cells))
+
+
+def limits():
+    """What is longer than a time limit, and what is left of it."""
+    print(
+        "\nLongest task by the laws (hours), whole -> cut; parts of one sample; all parts / whole"
+    )
+    print(
+        f"{'':20}{'size':>12}{'limit':>10}{'whole':>10}{'longest part':>14}{'parts':>8}{'cost':>7}"
+    )
+    cases = [("cross_mapping", 100, 200, 60.0)]
+    cases += [
+        (family, 400, 1200, 14400.0)
+        for family in (
+            "dependence", "nearest_neighbour", "causal_pairs", "elastic_barycenter",
+            "cross_mapping", "spectral_factor", "regression", "warping", "covariance",
+        )
+    ]  # fmt: skip
+    members = family_members(resolve("all"))
+    for family, regions, times, limit in cases:
+        layout = StoreLayout(Path("fc"), 1, regions, 1)
+        tool = Scissors(layout, times, longest_within(limit))
+        (piece,) = layout.pieces(members[family])
+        whole, parts = tool.seconds(tool.whole(piece)), tool.cut(piece)
+        longest = max(map(tool.seconds, parts))
+        cost = sum(map(tool.seconds, parts)) / whole
+        print(
+            f"{family:20}{f'{regions} x {times}':>12}{f'{limit / 60:.0f} min':>10}"
+            f"{whole / 3600:>10.3f}{longest / 3600:>14.3f}{len(parts):>8}{cost:>7.2f}"
+        )
+
+
+def overhead_of_parts():
+    """Measure families whole and in parts: CPU seconds in operators."""
+    print("\nMeasured on one sample of 40 x 60: CPU seconds in operators, whole and in parts")
+    cohort = simulate_cohort(1, 1, 40, length=60, seed=1)
+    for family in ("cross_mapping", "dependence", "regression"):
+        names = family_members(resolve("all"))[family]
+        taken, same = {}, []
+        with tempfile.TemporaryDirectory() as folder:
+            for label, longest in (("whole", 1e9), ("parts", None)):
+                computation = open_computation(cohort, Path(folder) / label, names)
+                tool = Scissors(computation.store.layout, 60)
+                (piece,) = computation.store.layout.pieces(names)
+                limit = longest or tool.seconds(tool.whole(piece)) / 8
+                report = fill_store(computation, longest=limit)
+                if label == "parts":  # a second time, with all kernels compiled
+                    computation = open_computation(cohort, Path(folder) / "again", names)
+                    report = fill_store(computation, longest=limit)
+                taken[label] = report.kernel_seconds
+                taken[f"n {label}"] = report.pieces
+                same.append([report.store.matrices(name).tobytes() for name in names])
+        equal = "the same bytes" if same[0] == same[1] else "OTHER BYTES"
+        ratio = taken["parts"] / taken["whole"]
+        print(
+            f"{family:20}{taken['whole']:8.2f}{taken['parts']:8.2f} in {taken['n parts']} parts, "
+            f"{ratio:.2f} times, {equal}"
+        )
+
+
+def around_tasks(folder):
+    """CPU per task beyond kernels, here and on Dask; the status of a store."""
+    blocks = TASKS // len(CHEAP)
+    cohort = simulate_cohort(blocks, 1, 33, length=70, seed=1).save(folder / "c.zarr")
+    print(f"\nCPU beyond kernels per task, {TASKS} tasks (before: local 11 ms, Dask 44 ms)")
+    fill_store(open_computation(cohort, folder / "warm", CHEAP))
+    begun = time.process_time()
+    report = fill_store(open_computation(cohort, folder / "local", CHEAP, block_size=1))
+    spent = time.process_time() - begun - report.kernel_seconds
+    print(f"{'local:1':12}{1000 * spent / report.pieces:8.1f} ms ({report.pieces} tasks)")
+    print_dask(cohort, folder)
+    store = FCStore.open(folder / "local")
+    begun = time.process_time()
+    store.status()
+    spent = time.process_time() - begun
+    print(
+        f"\nStatus of a whole store: {1000 * spent / TASKS:.3f} ms per family and block (before: "
+        "0.3 ms, at the end of every share); a share reads none"
+    )
+
+
+def print_dask(cohort, folder):
+    import psutil
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False),
+    ):
+        who = find_executor(f"dask:{cluster.scheduler_address}")
+        fill_store(open_computation(cohort, folder / "warm-dask", CHEAP), who)
+
+        def spent():
+            family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+            return sum(sum(process.cpu_times()[:2]) for process in family)
+
+        begun = spent()
+        report = fill_store(open_computation(cohort, folder / "dask", CHEAP, block_size=1), who)
+        beyond = spent() - begun - report.kernel_seconds
+    print(f"{'dask':12}{1000 * beyond / report.pieces:8.1f} ms ({report.pieces} tasks)")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
