@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from markdown_table import table
@@ -16,6 +17,7 @@ SHOWN = {
     "main": (
         "subject-cohen_d-minmax-ndcg@10",
         "diagnosis-cohen_d-minmax-ndcg@10",
+        "diagnosis-cohen_d-minmax-regret",
         "subject-ratio-raw-ndcg@5",
         "diagnosis-ratio-raw-ndcg@5",
         "diagnosis-unseen-ndcg@10",
@@ -23,6 +25,7 @@ SHOWN = {
     ),
     "sound": (
         "diagnosis-sound-ndcg@10",
+        "diagnosis-sound-regret",
         "diagnosis-cohen_d-ndcg@10",
         "subject-sound-ndcg@10",
         "subject-cohen_d-ndcg@10",
@@ -41,11 +44,23 @@ SHOWN = {
 #: Results on another cohort, and the experiment that made them.
 OTHER_COHORTS = {
     "main-766": "main",
+    "main-official": "main",
+    "sound-trained": "sound",
+    "estimation-sps-psychosis": "estimation",
+    "newcomers-psychosis": "newcomers",
+    "newcomers-simulated": "newcomers",
     "guided-fresh": "guided",
     "guided-766": "guided",
     "guided-simulated": "guided",
+    "estimation-psychosis": "estimation",
+    "estimation-766": "estimation",
     "estimation-simulated": "estimation",
+    "estimation-slow": "estimation",
 }
+
+
+#: Results from before versions were recorded, of a version that is not today's.
+OLDER = {"estimation-slow": 2, "soundness": 1}
 
 
 def section_names() -> dict[str, str]:
@@ -60,11 +75,7 @@ def experiment_section(folder_name: str) -> str:
     if not (folder / "summary.csv").exists():
         return f"Not run on the real cohort yet: `sclcs experiment {name}` does it.\n"
     facts = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    tables = EXPERIMENTS[name].tables(pd.read_csv(folder / "summary.csv"))
-    wanted = SHOWN.get(name, ("",))
-    parts = [
-        shown.markdown() for start in wanted for shown in tables if _matches(shown.name, start)
-    ]
+    parts = _tables(name, folder, facts)
     cohort, options = facts["cohort"], facts["options"]
     figure = f"![{EXPERIMENTS[name].title}](../../results/{folder_name}/figure.png)\n"
     facts_line = (
@@ -72,10 +83,22 @@ def experiment_section(folder_name: str) -> str:
         f"{facts['cpu_seconds']:.0f} CPU seconds besides trainings and matrices that were kept; "
         f"encoder {options['epochs']} epochs, classifier {options['classifier_epochs']}, "
         f"{options['repeats']} repeats. Everything else, in `results/{folder_name}`: all "
-        f"{len(tables)} tables (`table.md`, `table.tex`), every measurement (`cells.csv`).\n"
+        "tables (`table.md`, `table.tex`), every measurement (`cells.csv`).\n"
     )
     parts += [figure, f"```text\n{facts['command']}\n```\n", facts_line]
     return "\n".join(parts)
+
+
+def _tables(name: str, folder: Path, facts: dict[str, Any]) -> list[str]:
+    """Return the tables; those of an older version of the experiment as it wrote them."""
+    version = facts.get("version", OLDER.get(folder.name, EXPERIMENTS[name].version))
+    if version != EXPERIMENTS[name].version:
+        note = f"Made by version {version} of the experiment; the code has version "
+        note += f"{EXPERIMENTS[name].version}, which measures more.\n"
+        return [note, (folder / "table.md").read_text(encoding="utf-8")]
+    tables = EXPERIMENTS[name].tables(pd.read_csv(folder / "summary.csv"))
+    wanted = SHOWN.get(name, ("",))
+    return [shown.markdown() for start in wanted for shown in tables if _matches(shown.name, start)]
 
 
 def _matches(name: str, start: str) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from markdown_table import table
 
+from sclcs.benchmark.memory import ranking_bytes
 from sclcs.spi import resolve
+from sclcs.spi.catalogue import operator_facts
 from sclcs.spi.cost_laws import cost_law
-from sclcs.spi.fc_layout import block_size_for
+from sclcs.spi.fc_layout import block_size_for, blocks_per_shard_for
 from sclcs.spi.runner import family_members
 
 CORES = 1000
@@ -17,6 +19,7 @@ COHORTS = {
 }
 SETS = ("panel", "paper-fast", "all")
 HOUR, TERABYTE = 3600.0, 1e12
+DOLLARS = 0.03  # per CPU hour, about what clouds ask for a core of a spot machine
 
 
 def scale_table() -> str:
@@ -25,7 +28,8 @@ def scale_table() -> str:
         (name, spis, *_figures(spis, *shape)) for name, shape in COHORTS.items() for spis in SETS
     ]
     header = ["cohort", "operators", "CPU hours", f"hours on {CORES} cores", "longest task"]
-    return table([*header, "disk", "files", "similarities of all pairs"], rows)
+    more = ["disk", "files", "memory of a ranking", f"at {DOLLARS} dollars per CPU hour"]
+    return table([*header, *more], rows)
 
 
 def _figures(spis: str, samples: int, regions: int, timepoints: int) -> tuple[str, ...]:
@@ -37,18 +41,20 @@ def _figures(spis: str, samples: int, regions: int, timepoints: int) -> tuple[st
     block = block_size_for(regions)
     cpu = samples * sum(per_sample.values()) / HOUR
     longest = block * max(per_sample.values()) / HOUR
-    n_operators = sum(map(len, members.values()))
-    entry_bytes = 4.0
-    disk = samples * regions**2 * entry_bytes * n_operators / TERABYTE
-    files = -(-samples // block) * (n_operators + len(members))
-    gram = samples**2 * 4 / 1e9
+    names = [name for family in members.values() for name in family]
+    halves = sum(1 if operator_facts()[name].symmetric else 2 for name in names)
+    disk = samples * regions * (regions - 1) / 2 * 4 * halves / TERABYTE
+    shard = block * blocks_per_shard_for(samples, regions, block)
+    files = len(names) + -(-samples // shard) * (len(names) + len(members))
+    memory = ranking_bytes(samples, regions) / 1e9
     return (
         f"{cpu:,.1f}" if cpu < 10 else f"{cpu:,.0f}",
         f"{max(cpu / CORES, longest):,.2f}",
         f"{longest:.1f} h" if longest >= 0.1 else f"{60 * longest:.1f} min",
         f"{disk:,.2f} TB",
         f"{files:,}",
-        f"{gram:,.2g} GB",
+        f"{memory:,.2g} GB",
+        f"{cpu * DOLLARS:,.0f}",
     )
 
 
