@@ -130,6 +130,30 @@ def test_mistakes_of_the_function_are_reasons(signals):
     assert "ZeroDivisionError" in found["reason"].values[1, 0]
 
 
+def _leaves(_):
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    ("function", "takes", "reason"),
+    [
+        (_leaves, "sample", r"calls sys.exit(3); raise an error instead"),
+        (lambda x: x @ x.T * 1j, "sample", "of real numbers, but returned the type complex128"),
+        (lambda _: "text", "sample", "of real numbers, but returned the type <U4"),
+        (lambda _: [[1, 2], [3]], "sample", "a matrix (5, 5), one row and column per region"),
+        (lambda _: None, "sample", "but returned the shape ()"),
+        (lambda x: x[0], "batch", "5, 5), one per sample, but returned the shape (5,"),
+        (lambda x, _: x, "pair", "must return one number, but returned the shape"),
+        (lambda *_: {}, "pair", "must return one number, but returned dict"),
+    ],
+)
+def test_what_is_no_matrix_is_named_and_stops_nothing(signals, function, takes, reason):
+    register("wrong", function, takes=takes, version="1")
+    found = compute(signals, ["wrong", PEARSON])
+    assert found["status"].values[:, 0].tolist() == ["failed", "ok"]
+    assert reason in found["reason"].values[0, 0]
+
+
 def test_random_ones_are_seeded_by_the_sample(signals):
     register("noisy", with_noise, random=True)
     found = compute(signals, "noisy")

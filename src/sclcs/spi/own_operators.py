@@ -205,9 +205,9 @@ class OwnFamily:
         self, signals: Array, members: Collection[str], context: FamilyContext
     ) -> dict[str, Array]:
         """Call the function; it gets copies, so that it cannot change what others get."""
-        operator = self._operator
-        if operator.takes == "batch":
-            found = np.asarray(operator.function(signals.copy()), dtype=np.float64)
+        if self._operator.takes == "batch":
+            size = signals.shape[1]
+            found = self._numbers(self._called(signals.copy()), (len(signals), size, size))
             return {name: found.copy() for name in members}
         matrices = [
             self._one(sample.copy(), int(seed))
@@ -220,14 +220,7 @@ class OwnFamily:
         more = {"rng": np.random.default_rng(seed)} if operator.random else {}
         if operator.takes == "pair":
             return self._pairs(sample, more)
-        found = np.array(operator.function(sample, **more), dtype=np.float64)
-        size = len(sample)
-        if found.shape != (size, size):
-            raise ValueError(
-                f"{operator.name} must return a matrix ({size}, {size}), one row and column per "
-                f"region, but returned the shape {found.shape}"
-            )
-        return found
+        return self._numbers(self._called(sample, **more), (len(sample), len(sample)))
 
     def _pairs(self, sample: Array, more: Mapping[str, object]) -> Array:
         size, symmetry = len(sample), self._operator.symmetry
@@ -237,5 +230,42 @@ class OwnFamily:
                 value = found[column, row]
                 found[row, column] = value if symmetry == "symmetric" else -value
             else:
-                found[row, column] = self._operator.function(sample[row], sample[column], **more)
+                value = self._called(sample[row], sample[column], **more)
+                found[row, column] = self._numbers(value, ())
         return found
+
+    def _called(self, *signals: Array, **more: object) -> object:
+        """Call the function; one that would end the process fails like any other."""
+        try:
+            return self._operator.function(*signals, **more)
+        except SystemExit as error:
+            raise RuntimeError(
+                f"{self._operator.name} calls sys.exit({error.code}); raise an error instead"
+            ) from error
+
+    def _numbers(self, returned: object, shape: tuple[int, ...]) -> Array:
+        """Return what the function returned as real numbers, or raise if it is something else."""
+        name, expected = self._operator.name, _expected(self._operator.takes, shape)
+        try:
+            found = np.array(returned)
+            found = found.astype(np.float64) if found.dtype.kind == "O" else found
+        except (ValueError, TypeError):
+            raise ValueError(
+                f"{name} must return {expected}, but returned {type(returned).__name__}"
+            ) from None
+        if found.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{name} must return {expected}, of real numbers, but returned the type "
+                f"{found.dtype}"
+            )
+        if found.shape != shape:
+            raise ValueError(f"{name} must return {expected}, but returned the shape {found.shape}")
+        return found.astype(np.float64)
+
+
+def _expected(takes: Takes, shape: tuple[int, ...]) -> str:
+    return {
+        "sample": f"a matrix {shape}, one row and column per region",
+        "pair": "one number",
+        "batch": f"matrices {shape}, one per sample",
+    }[takes]
