@@ -24,6 +24,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
@@ -46,7 +47,50 @@ suppress_warnings = ["myst.xref_missing"]  # README is included and links into d
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's Parameters section says it in words
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+# Types of parameters link to their own documentation. The inventories are small files of ours
+# with the names that we use, so that the documentation is built without a network.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # words without an alias are words
+numpydoc_xref_aliases = {
+    "Axes": "matplotlib.axes.Axes",
+    "DataArray": "xarray.DataArray",
+    "xarray.DataArray": ":obj:`xarray.DataArray`",
+    "matplotlib.axes.Axes": ":obj:`matplotlib.axes.Axes`",
+    "DataFrame": "pandas.DataFrame",
+    "Path": "pathlib.Path",
+    "Series": "pandas.Series",
+    "Tensor": "torch.Tensor",
+    "array-like": "numpy.typing.ArrayLike",
+    "array_like": "numpy.typing.ArrayLike",
+    "bool": ":class:`python:bool`",
+    "callable": "collections.abc.Callable",
+    "collection": "collections.abc.Collection",
+    "generator": "collections.abc.Generator",
+    "iterable": "collections.abc.Iterable",
+    "mapping": "collections.abc.Mapping",
+    "path-like": "os.PathLike",
+    "scalar": ":class:`python:float`",
+    "sequence": "collections.abc.Sequence",
+    "Cohort": "sclcs.Cohort",
+    "CoreSet": "sclcs.CoreSet",
+    "FCStore": "sclcs.compute.FCStore",
+    "Ranking": "sclcs.Ranking",
+    "RunFolder": "sclcs.run_folder.RunFolder",
+    "Scans": "sclcs.Scans",
+}
+intersphinx_mapping = {
+    name: (address, f"_inventories/{name}.txt")
+    for name, address in {
+        "python": "https://docs.python.org/3/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "scipy": "https://docs.scipy.org/doc/scipy/",
+        "pandas": "https://pandas.pydata.org/docs/",
+        "xarray": "https://docs.xarray.dev/en/stable/",
+        "matplotlib": "https://matplotlib.org/stable/",
+        "nilearn": "https://nilearn.github.io/stable/",
+        "torch": "https://docs.pytorch.org/docs/stable/",
+    }.items()
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sclcs"
@@ -57,7 +101,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": True,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -14,12 +14,14 @@ MEASURED = re.compile(
 )
 MAKES_IT = re.compile(
     r"benchmarks/|results/|tools/|\bsclcs (run|plan|demo|experiment|compute|rank)\b|make bench"
+    r"|\{include\} .*generated/"
 )
 PAGES = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").glob("*.md")),
     *sorted((REPOSITORY / "docs" / "tutorials").glob("*.md")),
     *sorted((REPOSITORY / "docs" / "operators").glob("*.md")),
+    REPOSITORY / "docs" / "results" / "index.md",
 ]
 
 

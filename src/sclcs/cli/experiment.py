@@ -53,7 +53,7 @@ def experiment(
     show: Annotated[bool, typer.Option("--list", help="Say what there is.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Make a table and figure of the paper again, ours beside the paper's.
+    """Reproduce a table and figure of the paper, ours beside the paper's.
 
     A stopped run resumes where it stopped when the same command is given again.
 

@@ -31,7 +31,7 @@ def report(
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Make the report of a run again (finished or not), or compare runs.
+    """Write the report of a run, finished or not, or compare runs.
 
     Example: `sclcs report RUN --open`, or `sclcs report --compare RUN1 RUN2 --out compare.html`
     """

