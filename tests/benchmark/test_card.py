@@ -129,5 +129,10 @@ def test_an_operator_that_does_not_see_the_target_is_no_alternative():
         "Of the 2 operators that see diagnosis beyond chance and that the data cannot tell from "
         "the best, B (b) sees least of motion, which explains 2.0% of its variance."
     )
+    twins = Card(table.assign(also=[5, 1, 0]), "diagnosis", "share", [aim], seen=True).sentences
+    assert twins[0].startswith("The first for diagnosis, A (a) and 5 equivalents: motion explains")
+    assert "the best, B (b) and 1 equivalent sees least of motion" in twins[1]
+    lowest = Card(table[::-1], "diagnosis", "share", [aim], seen=True).sentences[0]
+    assert lowest.endswith("motion explains 0.0% of its variance, the least of all 3.")
     untested = Card(table.assign(p=np.nan), "diagnosis", "share", [aim]).sentences[1]
     assert untested.startswith("Of the 3 operators that the data cannot tell from the best, C (c)")

@@ -264,8 +264,10 @@ def test_a_known_operator_that_is_not_beyond_chance_is_not_recommended(larger):
     said = " ".join(_with_table(ranking, table).answer)
     first = table.loc[shown, "spi"].iloc[0]
     assert "the best known of them is Kendall's tau (kendalltau), which by itself is not" in said
-    assert f"The first of the {shown.sum()} that are is" in said
-    assert f"({first})" in said.split("that are is")[1].split(".")[0]
+    assert f"Of the set, {shown.sum()} are, first of them" in said
+    assert f"({first})" in said.split("first of them")[1].split(".")[0]
+    alone = table.assign(best_set=known | (table["spi"] == first))
+    assert "Of the set, only " in " ".join(_with_table(ranking, alone).answer)
     table.loc[known, "p"] = 0.04
     assert "by itself" not in " ".join(_with_table(ranking, table).answer)
     table["p"] = np.nan  # not tested: nothing is said
@@ -310,7 +312,8 @@ def test_a_label_that_sites_determine_cannot_be_tested(larger):
     source = ArraySource(fc, larger.operators, cohort)
     ranking = rank(source, "diagnosis", bootstrap=0)
     assert ranking.table["p"].isna().all()
-    assert "cannot be tested" in ranking.answer[0]
+    (only,) = ranking.answer  # nothing can be said of scatter, and site cannot be taken out
+    assert "cannot be tested" in only
     assert rank(source, "diagnosis", bootstrap=0, within=False).table["p"].notna().all()
     with pytest.raises(InputError, match="explain the target completely"):
         rank(source, "diagnosis", within="site")
@@ -349,6 +352,37 @@ def test_scatter_under_any_operator_is_named(larger, rng):
     assert (scatter["spi"], scatter["operators"]) == ("prec_OAS", 1)
     assert scatter["scatter_p"] == table.loc["prec_OAS", "scatter_p"] < 0.05
     assert "Matrices of MDD scatter more under 1 of 3 operators" in ranking.answer[-1]
+
+
+def test_what_sentences_name_is_what_people_know(larger, rng):
+    """Entries by their known name with equivalents; codes of classes by their column."""
+    fc = rng.normal(size=(2, 40, 6, 6)) + rng.normal(size=(2, 1, 6, 6))
+    fc = np.concatenate([fc[:1], fc[:1], fc[1:]])
+    patients = (larger.samples["diagnosis"] == "MDD").to_numpy()
+    cohort = make_cohort(
+        list(larger.samples["subject"]),
+        diagnosis=list(larger.samples["diagnosis"]),
+        arm=list(np.where(patients, 2.0, 1.0)),
+    )
+    names = ["cov_EmpiricalCovariance", "cov_LedoitWolf", "pec"]
+    quick = {"permutations": 60, "bootstrap": 0, "seed": 2}
+    unseen = rank(ArraySource(fc, names, cohort), "arm", **quick)
+    strongest = unseen.groups.sort_values("p", kind="stable").iloc[0]
+    assert f"the strongest of 2, {entry_name(strongest)}, would look as strong" in unseen.answer[0]
+    fc[:2, patients] += 2 * rng.normal(size=(1, patients.sum(), 6, 6))
+    noisy = rank(ArraySource(fc, names, cohort), "arm", **quick)
+    assert "Matrices of arm 2 scatter more under 1 of 2 operators" in noisy.answer[-1]
+    assert "clearest under Pearson correlation: " in noisy.answer[-1]
+
+
+def test_halves_that_cannot_be_scored_are_not_called_unasked(larger):
+    few = [f"c{k % 20}" for k in range(40)]  # two subjects of every class: none in each half
+    cohort = make_cohort(list(larger.samples["subject"]), kind=few)
+    fc = np.stack([larger.matrices(spi) for spi in larger.operators])
+    ranking = rank(ArraySource(fc, larger.operators, cohort), "kind", permutations=0, bootstrap=20)
+    assert "cannot be said: half of the subjects are too few" in ranking.answer[0]
+    unasked = rank(ArraySource(fc, larger.operators, cohort), "kind", permutations=0, bootstrap=0)
+    assert "was not asked (no redraws of subjects)" in unasked.answer[0]
 
 
 def test_numbers_are_ranked_by_share(larger, rng):
@@ -452,8 +486,9 @@ def test_one_operator_alone_is_not_called_the_best_of_anything(source):
         assert wrong not in said
     unseen = replace_findings(alone, p=0.997)
     assert unseen.answer[0] == (
-        "The operator (prec_OAS) is not shown to see persons: it would look as strong by chance "
-        "in nearly all cohorts without any effect (p = 1, target permuted within site)."
+        f"The only operator, {alone.table['name'][0]} (prec_OAS), is not shown to see persons: it "
+        "would look as strong by chance in nearly all cohorts without any effect (p = 1, target "
+        "permuted within site)."
     )
 
 

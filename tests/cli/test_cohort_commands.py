@@ -133,6 +133,12 @@ def test_check_separates_notes_from_serious_problems(sclcs, arrays, tmp_path):
     fine = sclcs("cohort", "check", tmp_path / "c.zarr")
     assert fine.code == 0
     assert "Note: Classes with one subject only" in fine.out
+    kinds = [line.split(" (")[0] for line in fine.out.splitlines()]
+    assert len(kinds) == len(set(kinds))
+    assert all(line.startswith("Note: ") for line in kinds)
+    wrong = sclcs("cohort", "check", tmp_path / "c.zarr", "--task", "diagnosys")
+    assert wrong.code == 2
+    assert "no column 'diagnosys'" in wrong.err
     report = json.loads(sclcs("cohort", "check", tmp_path / "c.zarr", "--json").out)
     assert report["ok"] is True
     assert report["problems"][0]["kind"] == "single-member-class"
@@ -188,6 +194,7 @@ def test_label_says_what_it_did(sclcs, tmp_path):
     assert shown.code == 0, shown.err
     assert "Added: code (text), mean_fd (numbers)." in shown.out
     assert "Replaced: age (whole numbers)." in shown.out
+    assert sclcs("cohort", "label", path, table, "--id-column", "ID").code == 0  # as for import
     facts = json.loads(sclcs("cohort", "label", path, table, "--json").out)
     assert facts["replaced"] == ["age", "code", "mean_fd"]
     assert facts["fingerprint"] == Cohort.open(path).fingerprint

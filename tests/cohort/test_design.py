@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from sclcs.cohort.design import association, cautions, check_design
+from sclcs.core.errors import UnknownNameError
 
 
 def make_samples(**columns):
@@ -73,6 +74,20 @@ def test_small_and_unequal_classes_and_mixed_times_are_named():
         ("small-class", "diagnosis=MDD"),
         ("unequal-classes", "diagnosis"),
     }
+    told = [problem.to_dict() for problem in check_design(samples, ["diagnosis"])]
+    (times,) = cautions(told, "subject", ())
+    assert times.startswith("Repetition times that differ between subjects (2, 3); windows of")
+    assert cautions(told, "subject", {"site"}) == []
+    assert any("(HC: 40, MDD: 4 subjects)" in text for text in cautions(told, "diagnosis", ()))
+
+
+def test_codes_are_written_whole_and_tasks_must_be_there():
+    samples = make_samples(arm=[1.0] * 40 + [2.0] * 4 + [np.nan])
+    told = {problem.kind: str(problem) for problem in check_design(samples, ["arm"])}
+    assert told["small-class"] == "arm=2 (4 subjects)"
+    assert told["unequal-classes"] == "arm (1: 40, 2: 4 subjects)"
+    with pytest.raises(UnknownNameError, match=r"no column 'armm'.*Did you mean arm"):
+        check_design(samples, ["armm"])
 
 
 def test_numbers_written_as_text_are_no_label():

@@ -289,6 +289,54 @@ def test_the_methods_say_how_the_target_was_permuted_beside_covariates(finished_
     assert any("Permutation inference for the general linear" in entry for entry in references)
 
 
+def asked_otherwise(run, score="share", **question):
+    """The ranking of the diagnosis as if something else had been asked."""
+    truth = run.truth("diagnosis")
+    facts = {**truth.provenance, "question": {**truth.provenance["question"], **question}}
+    return Ranking(truth.table, truth.task, score, None, facts, truth.findings)
+
+
+def written(run, ranking):
+    with patch.multiple(RunParts, tasks=("diagnosis",), ranking=Mock(return_value=ranking)):
+        return methods_text(RunParts(run))
+
+
+def test_the_methods_count_who_was_analysed(finished_run):
+    text, _ = written(finished_run, asked_otherwise(finished_run))
+    assert "were analysed" not in text  # everybody was
+    fewer = asked_otherwise(finished_run, subjects=10, covariates=["mean_fd"])
+    text, _ = written(finished_run, fewer)
+    assert (
+        "For diagnosis, 10 of these subjects were analysed; of the others diagnosis or a covariate "
+        "is unknown." in text
+    )
+    assert "The samples of a subject were averaged, and subjects compared." in text
+    entries = int(fewer.groups["score"].notna().sum())
+    assert f"alike count as one, which leaves {entries}" in text
+    assert "(classes and groups of site in proportion)" in text
+
+
+def test_the_methods_say_how_predictions_were_made(finished_run):
+    text, references = written(
+        finished_run,
+        asked_otherwise(
+            finished_run, "predict", kind="number", covariates=["age"], harmonise="site"
+        ),
+    )
+    assert "10-fold cross-validation over subjects, repeated 10 times." in text
+    assert "what the covariates leave of the target was permuted (Winkler et al. 2014)." in text
+    assert "harmonised across site by ComBat (Johnson et al. 2007; Fortin et al. 2018)" in text
+    assert "learned from the training subjects of every fold" in text
+    assert any(entry.startswith("Johnson WE") for entry in references)
+    assert "(groups of site in proportion)" in text  # a number has no classes
+    folds = {"folds": 10, "repeats": 10, "leave_out": "site"}
+    other = asked_otherwise(finished_run, "predict", folds=folds, within="scanner")
+    text, references = written(finished_run, other)
+    assert "Predictions left out one group of site at a time." in text
+    assert "Subjects were compared inside groups of scanner only." in text
+    assert not any(entry.startswith("Johnson WE") for entry in references)
+
+
 def trained(run, snapshots=None):
     ids = run.cohort().sample_ids
     epochs = np.arange(1, 6)

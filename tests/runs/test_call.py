@@ -4,11 +4,13 @@ import inspect
 import re
 import sys
 import types
+from html import escape
 
 import pytest
 from run_cohorts import SETTINGS, small_cohort
 
 import sclcs
+from sclcs.benchmark import entry_name
 from sclcs.core import InputError, NotFoundError
 from sclcs.core.progress import progress, show_progress
 from sclcs.run_folder import RunConfig
@@ -58,7 +60,12 @@ def test_objects_show_themselves_in_a_notebook(finished):
     result, _ = finished
     page = result._repr_html_()
     assert str(result.report) in page
-    assert result.best()["diagnosis"][0]["spi"] in page
+    first = result.confirmed["diagnosis"].groups.iloc[0]
+    assert escape(entry_name(first)) in page
+    assert entry_name(first) in repr(result)
+    headline = result.answers()["diagnosis"][0]  # scores alone would say that something was found
+    assert escape(headline) in page
+    assert headline in repr(result)
     ranking = result.rankings["diagnosis"]
     assert ranking.groups["name"][0] in ranking._repr_html_()
     core = result.core_set

@@ -192,7 +192,8 @@ _BUILT_IN = (
         "explained share",
         "share of the variance of connectivity that the target explains beyond the covariates; "
         "classes: (d²/4) / (1 + d²/4), d² = (W̄_a + W̄_b - 2 B̄) / mean dispersion, over subjects, "
-        "classes weighted alike; numbers: f² / (1 + f²); subject: the same as i2c2",
+        "classes weighted alike; numbers: f² / (1 + f²), f² the squared change of the mean pattern "
+        "per standard deviation of the number by the variance around it; subject: the same as i2c2",
         "below 1; 0 is chance, negative values mean chance",
         "Anderson 2001, 2017 (PERMANOVA); Shehzad et al. 2014 (MDMR); Gretton et al. 2012 (MMD)",
         _share,

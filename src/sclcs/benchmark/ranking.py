@@ -125,10 +125,12 @@ class Ranking:
         return f"Ranking({len(self)} operators, task {self.task!r}, {self.score}, {where}{order})"
 
     def _repr_html_(self) -> str:
+        from sclcs.benchmark.verdict import entry_name
+
         where = "all samples" if self.coreset is None else f"{self.coreset['samples']} samples"
         header = ["rank", "operator", "score", "low", "high", "best set"]
         rows = [
-            (row["rank"], row["name"], row["score"], row["low"], row["high"], row["best_set"])
+            (row["rank"], entry_name(row), row["score"], row["low"], row["high"], row["best_set"])
             for row in self.groups.head(SHOWN).to_dict(orient="records")
         ]
         facts = {"task": self.task, "score": self.score, "on": where}

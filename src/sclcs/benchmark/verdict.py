@@ -29,6 +29,7 @@ __all__ = [
 CANNOT_ANSWER = 0.2  # Kendall of halves below which the order of operators is not repeatable
 ROUGHLY = 0.4
 ENOUGH_TO_SCATTER = 20  # subjects of a class; with fewer twice the noise is often missed
+_BARE = {"true", "false", "yes", "no"}  # names of classes that need their column's
 TELLS = 0.05  # share of the target's variance between sites from which on the reader is told
 Kind = Literal[
     "ranks-only",
@@ -182,14 +183,14 @@ def _unseen(ranking: Ranking, effect: Mapping[str, Any], what: str, where: str) 
     Not that there is none: a test that finds nothing does not say so.
     """
     n, p = ranking.findings["entries"], effect["p"]
-    strongest = ranking.table.sort_values("p")["spi"].head(1).tolist()
-    name = f" ({strongest[0]})" if ranking.table["p"].notna().any() else ""
+    tested = ranking.groups[ranking.groups["p"].notna()].sort_values("p", kind="stable")
+    name = "" if tested.empty else f", {entry_name(tested.iloc[0])},"
     strong = f"would look as strong by chance in {_percent(p)} cohorts without any effect"
     asked = what + " and".join(filter(None, [_covariates(ranking), _beyond(effect)]))
     if n == 1:
         return (
-            f"The operator{name} is not shown to see {asked}: it {strong} (p = {p:.2g}, target "
-            f"permuted{where}).{_alone(effect, what)}"
+            f"The only operator{name} is not shown to see {asked}: it {strong} (p = {p:.2g}, "
+            f"target permuted{where}).{_alone(effect, what)}"
         )
     return (
         f"No operator is shown to see {asked}: the strongest of {n}{name} {strong} (family-wise "
@@ -236,8 +237,8 @@ def _alone(effect: Mapping[str, Any], what: str) -> str:
 def _between(ranking: Ranking) -> str:
     """Explain a score that p does not speak of: the target differs between sites."""
     effect = ranking.findings.get("effect")
-    if effect is None or not _tells(effect):
-        return ""
+    if effect is None or effect["p"] is None or not _tells(effect):
+        return ""  # without p, sites tell the target altogether, as the answer says
     group, what = effect["exchangeable"], ranking.task
     shuffled = ""
     if "shuffled" in effect:
@@ -292,11 +293,9 @@ def _shown(ranking: Ranking, row: pd.Series) -> str:
     if math.isnan(row["p"]) or row["p"] < ALPHA or shown.empty:
         return ""
     what = "persons" if ranking.task == "subject" else ranking.task
-    many = "The one that is" if len(shown) == 1 else f"The first of the {len(shown)} that are"
-    return (
-        f", which by itself is not shown to see {what} (p = {row['p']:.2g}). {many} is "
-        f"{entry_name(shown.iloc[0])}"
-    )
+    first = entry_name(shown.iloc[0])
+    which = f"only {first} is" if len(shown) == 1 else f"{len(shown)} are, first of them {first}"
+    return f", which by itself is not shown to see {what} (p = {row['p']:.2g}). Of the set, {which}"
 
 
 def _first(ranking: Ranking) -> str:
@@ -304,10 +303,10 @@ def _first(ranking: Ranking) -> str:
     rows = ranking.groups
     if rows.empty or math.isnan(rows["score"].iloc[0]):
         return "No operator has a score."
-    return (
-        f"First is {entry_name(rows.iloc[0])}; how sure that is was not asked (no redraws of "
-        "subjects)."
-    )
+    unsure = "was not asked (no redraws of subjects)"
+    if ranking.provenance.get("bootstrap", {}).get("draws"):
+        unsure = "cannot be said: half of the subjects are too few to score operators by"
+    return f"First is {entry_name(rows.iloc[0])}; how sure that is {unsure}."
 
 
 def _ranks_only(ranking: Ranking) -> str:
@@ -355,29 +354,44 @@ def _scatter(ranking: Ranking) -> str:
         return ""
     if "spi" not in scatter:  # a ranking of an older version, which tested the winner only
         return ""
+    if ranking.findings.get("effect", {"p": 1.0})["p"] is None:  # nothing could be permuted
+        return ""
     n, p = ranking.findings["entries"], scatter["scatter_p"]
     if p >= ALPHA:
         return (
             "No difference of scatter between the classes was found under any operator "
-            f"(family-wise p = {p:.2g}){_few(ranking.findings.get('classes', {}))}."
+            f"(family-wise p = {p:.2g}){_few(ranking)}."
         )
-    row = ranking.table[ranking.table["spi"] == scatter["spi"]].iloc[0]
+    row = _entry_of(ranking, scatter["spi"])
     more = f"{scatter['scatter'] - 1:.0%}" if scatter["scatter"] < 10 else "far"
     others = scatter["operators"] - scatter["operators_of_class"]
     rest = f", those of another class under {others}" if others else ""
     return (
-        f"Matrices of {scatter['scatter_class']} scatter more under "
+        f"Matrices of {_class_name(ranking, scatter['scatter_class'])} scatter more under "
         f"{scatter['operators_of_class']} of {n} operators{rest} (family-wise p {_p(p)}; clearest "
         f"under {row['name']}: {more} more variance): noise or motion may explain part of this."
     )
 
 
-def _few(sizes: Mapping[str, int]) -> str:
+def _entry_of(ranking: Ranking, spi: str) -> pd.Series:
+    """Return the entry that an operator belongs to, under the name people know."""
+    rows = ranking.groups
+    return rows[[spi == row["spi"] or spi in row["also"] for _, row in rows.iterrows()]].iloc[0]
+
+
+def _class_name(ranking: Ranking, name: str) -> str:
+    """Return the name of a class; one that says nothing alone (a code, yes, true) by its column."""
+    wordless = not any(letter.isalpha() for letter in name)
+    return f"{ranking.task} {name}" if wordless or name.lower() in _BARE else name
+
+
+def _few(ranking: Ranking) -> str:
     """Say that a small class hides scatter; nothing if all classes are large enough."""
+    sizes: Mapping[str, int] = ranking.findings.get("classes", {})
     smallest = min(sizes, key=sizes.__getitem__, default="")
     if not smallest or sizes[smallest] >= ENOUGH_TO_SCATTER:
         return ""
-    return f"; with {sizes[smallest]} subjects of {smallest} that says little"
+    return f"; with {sizes[smallest]} subjects of {_class_name(ranking, smallest)} that says little"
 
 
 def _percent(p: float) -> str:

@@ -127,7 +127,8 @@ def label(
     table: Annotated[Path, typer.Argument(help="Table of labels (csv, tsv or xlsx).")],
     *,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Its column of ids; found if not given.")
+        str | None,
+        typer.Option("--id", "--id-column", help="Its column of ids; found if not given."),
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="What the ids name: subject, scan or sample. [tried]")

@@ -125,5 +125,5 @@ def print_problems(problems: Sequence[Problem], source: str) -> None:
         out.print(f"{source}: no problem found.")
     if serious:
         out.print(f"{source}: {explain(serious)}")
-    if notes:
-        out.print(f"Note: {explain(notes)}")
+    for kind in dict.fromkeys(problem.kind for problem in notes):  # a line each, to be read
+        out.print(f"Note: {explain(problem for problem in notes if problem.kind == kind)}")

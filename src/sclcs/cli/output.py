@@ -11,7 +11,10 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["JsonFlag", "console", "print_json", "print_table"]
+__all__ = ["UNPROVEN", "JsonFlag", "console", "print_json", "print_table"]
+
+#: Title of a table of operators none of which is shown to see the target.
+UNPROVEN = "highest scores (no effect shown)"
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs.cli.output import JsonFlag, print_json, print_table
+from sclcs.cli.output import UNPROVEN, JsonFlag, print_json, print_table
 from sclcs.cli.question_options import (
     CardCriteria,
     Covariates,
@@ -193,11 +193,12 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     scored = table[table["score"].notna()]
     rows = [_row(row) for row in scored.head(SHOWN).to_dict(orient="records")]
     header = ["rank", "operator", ranking.score, "interval", "rank interval", "p", "best set"]
+    title = "best operators"
     if find_verdict(ranking).kind in {"no-effect", "untestable"}:  # the order may be noise
-        header, rows = header[:-1], [row[:-1] for row in rows]
+        title, header, rows = UNPROVEN, header[:-1], [row[:-1] for row in rows]
     if ranking.ranks_only:  # scores of a guided core-set are no effects
         header, rows = header[:2], [row[:2] for row in rows]
-    print_table(f"best operators, task {ranking.task}", header, rows)
+    print_table(f"{title}, task {ranking.task}", header, rows)
     if len(scored) > SHOWN:
         typer.echo(f"... and {len(scored) - SHOWN} more")
     for status, group in table[table["score"].isna()].groupby("status"):
@@ -206,6 +207,12 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     for sentence in ranking.answer:
         typer.echo(f"- {sentence}")
     typer.echo(f"Wrote {out}" + (f" and {plot}" if plot else ""))
+
+
+def _p(p: float) -> str:
+    if math.isnan(p):
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _row(facts: Mapping[Any, Any]) -> tuple[str, ...]:
@@ -218,6 +225,6 @@ def _row(facts: Mapping[Any, Any]) -> tuple[str, ...]:
         f"{facts['score']:.4f}",
         f"{facts['low']:.4f} to {facts['high']:.4f}" if known else "",
         f"{facts['rank_low']:g} to {facts['rank_high']:g}" if known else "",
-        "" if math.isnan(facts["p"]) else f"{facts['p']:.3f}",
+        _p(facts["p"]),
         "yes" if facts["best_set"] else "",
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sclcs.cli.executor_options import Jobs, On, Scheduler
-from sclcs.cli.output import JsonFlag, print_json, print_table
+from sclcs.cli.output import UNPROVEN, JsonFlag, print_json, print_table
 from sclcs.cli.question_options import (
     CardCriteria,
     Covariates,
@@ -230,13 +230,14 @@ def explain_stop() -> Iterator[None]:
 
 def print_result(result: RunResult) -> None:
     """Print the best operators of every task, how sure that is, and where the report is."""
-    from sclcs.benchmark.verdict import answered
+    from sclcs.benchmark.verdict import answered, find_verdict
 
     answers, budgeted = result.answers(), result.answer is not None
     for task, rows in result.best().items():
         score = result.confirmed[task].score
+        unproven = find_verdict(result.confirmed[task]).kind in {"no-effect", "untestable"}
         print_table(
-            f"best operators, task {task}, on the whole cohort",
+            f"{UNPROVEN if unproven else 'best operators'}, task {task}, on the whole cohort",
             ["operator", score, "interval", "could be best", *(["source"] if budgeted else [])],
             [
                 (

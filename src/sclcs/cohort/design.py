@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.cohort.problems import KINDS, Problem
-from sclcs.cohort.table import class_columns, fact_columns
+from sclcs.cohort.table import class_columns, fact_columns, label_column
 from sclcs.core.arguments import checked
 
 __all__ = ["Association", "association", "cautions", "check_design"]
@@ -123,8 +123,8 @@ def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) ->
     samples : DataFrame
         The facts of the samples.
     columns : sequence of str, optional
-        Labels and numbers that operators are ranked for; by default all columns with a few
-        classes. ``subject`` is passed over.
+        Labels and numbers that operators are ranked for, which must be there; by default all
+        columns with a few classes. ``subject`` is passed over.
 
     Returns
     -------
@@ -137,6 +137,8 @@ def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) ->
             name for name in class_columns(samples) if 2 <= samples[name].nunique() <= MOST_LABELS
         ]
         columns += [name for name in fact_columns(samples) if _numbers_as_text(samples[name])]
+    for name in columns:
+        label_column(samples, name)
     subjects = samples.groupby("subject", sort=False).first()
     problems = _mixed_times(subjects)
     for name in columns:
@@ -170,14 +172,20 @@ def _sizes(column: pd.Series) -> list[Problem]:
         return []
     sizes = column.value_counts()
     found = [
-        Problem("small-class", f"{column.name}={value}", f"{size} subjects")
+        Problem("small-class", f"{column.name}={_plain(value)}", f"{size} subjects")
         for value, size in sizes.items()
         if 1 < size < FEWEST
     ]
     if len(sizes) > 1 and sizes.iloc[0] > UNEQUAL * sizes.iloc[-1]:
-        detail = f"{sizes.iloc[0]} {sizes.index[0]}, {sizes.iloc[-1]} {sizes.index[-1]}"
+        ends = [f"{_plain(sizes.index[k])}: {sizes.iloc[k]}" for k in (0, -1)]
+        detail = f"{', '.join(ends)} subjects"
         found.append(Problem("unequal-classes", str(column.name), detail))
     return found
+
+
+def _plain(value: object) -> str:
+    """Write a class as a ranking does: a code that a missing value made a decimal is whole."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _confounds(subjects: pd.DataFrame, name: str) -> list[Problem]:
@@ -213,7 +221,9 @@ def cautions(
     found = []
     for entry in problems:
         kind, where, detail = (str(entry[name]) for name in ("kind", "where", "detail"))
-        if where.split("=")[0] != task or kind not in KINDS:
+        # Repetition times concern every task, unless what they go with is taken out.
+        of_all = kind == "mixed-tr" and not {SITE, REPETITION_TIME} & set(taken_out)
+        if (where.split("=")[0] != task and not of_all) or kind not in KINDS:
             continue
         meaning = KINDS[kind].meaning
         if kind in GOES_WITH:

@@ -23,7 +23,7 @@ __all__ = ["check_stage", "plan_stage"]
 _log = get_logger(__name__)
 
 #: Raised when the same cohort would be described or judged differently, ...
-CHECK_VERSION = 3
+CHECK_VERSION = 4
 #: ... and when the same cohort would be predicted other costs.
 PLAN_VERSION = 2
 CALIBRATION_SECONDS = 2.0

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sclcs.benchmark.ranking import Ranking
+from sclcs.benchmark.verdict import entry_name
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.arguments import checked
 from sclcs.core.notebook import card
@@ -60,22 +61,32 @@ class RunResult:
         core = self.core_set
         what = "everything on everybody" if core is None else f"{len(core)} samples in core-set"
         lines = [f"RunResult({str(self.folder.path)!r}, {what})"]
+        said = self._headlines()
         for task, rows in self.best().items():
             found = ", ".join(_with_interval(row) for row in rows)
-            lines.append(f"  {task}: {found}")
+            lines += [f"  {task}: {said[task]}"] if task in said else []
+            lines.append(f"  {task}, highest scores: {found}")
         lines.append(f"  report: {self.report}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = [
-            (task, row["spi"], row["score"], row["low"], row["high"])
+            (task, _named(row), row["score"], row["low"], row["high"])
             for task, found in self.best().items()
             for row in found
         ]
-        size = 0 if self.core_set is None else len(self.core_set)
-        facts = {"folder": self.folder.path, "core-set": f"{size} samples"}
+        core = self.core_set
+        computed = "everything on everybody" if core is None else f"{len(core)} samples in core-set"
+        facts = {"folder": self.folder.path, "computed": computed, "report": self.report}
         header = ["task", "operator", "score", "low", "high"]
-        return card("Run", {**facts, "report": self.report}, header, rows)
+        said = [f"{task}: {text}" for task, text in self._headlines().items()]
+        return card("Run", facts, header, rows, said)
+
+    def _headlines(self) -> dict[str, str]:
+        """Return the answer of every task: scores alone would say that something was found."""
+        if not self.folder.path.exists():  # an object is shown, whatever became of its files
+            return {}
+        return {task: sentences[0] for task, sentences in self.answers().items()}
 
     @classmethod
     @checked
@@ -157,6 +168,10 @@ def _entry(row: pd.Series) -> dict[str, Any]:
     return facts | {"equivalents": list(row["also"]), "best_set": bool(row["best_set"])}
 
 
+def _named(row: dict[str, Any]) -> str:
+    return entry_name({**row, "also": row["equivalents"]})
+
+
 def _with_interval(row: dict[str, Any]) -> str:
-    found = f"{row['spi']} {row['score']:.3f}"
-    return found if math.isnan(row["low"]) else f"{found} [{row['low']:.3f}, {row['high']:.3f}]"
+    found = f"{_named(row)} {row['score']:.4f}"
+    return found if math.isnan(row["low"]) else f"{found} [{row['low']:.4f}, {row['high']:.4f}]"

@@ -21,6 +21,7 @@ from sclcs.benchmark.question import Question, make_question
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.sources import FCSource, as_source
 from sclcs.benchmark.targets import Target, TreatAs
+from sclcs.benchmark.verdict import entry_name
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.core.errors import InputError, UnreadableFileError
@@ -90,9 +91,7 @@ class Card:
                 f"No effect of {self.task} was found: the order of operators says nothing about it."
             )
         parts = [self._cost(best, name) for name in self.names]
-        told.append(
-            f"The first for {self.task}, {best['name']} ({best['spi']}): {'; '.join(parts)}."
-        )
+        told.append(f"The first for {self.task}, {_entry(best)}: {'; '.join(parts)}.")
         if self.seen is not False:
             told += [part for name in self.names if (part := self._alternative(name))]
         n_front = int(self.table["front"].sum())
@@ -108,7 +107,10 @@ class Card:
         value = _words(self.aim(name), float(row[name]))
         if others < 1 or np.isnan(row[name]):
             return value
-        return f"{value}, more than {int((values < row[name]).sum())} of {others} others"
+        below = int((values < row[name]).sum())
+        if not below:
+            return f"{value}, the least of all {others + 1}"
+        return f"{value}, more than {below} of {others} others"
 
     def _alternative(self, name: str) -> str:
         """Name a better one for this aim among those that could be the best for the target.
@@ -130,7 +132,7 @@ class Card:
             return ""
         return (
             f"Of the {len(rivals)} operators that {sees}the data cannot tell from the best, "
-            f"{row['name']} ({row['spi']}) {_extreme(aim, float(row[name]))}."
+            f"{_entry(row)} {_extreme(aim, float(row[name]))}."
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -166,6 +168,11 @@ _READ: Mapping[str, Callable[[str], Any]] = {
     "front": "True".__eq__,
     "best_set": "True".__eq__,
 }
+
+
+def _entry(row: Mapping[Any, Any] | pd.Series) -> str:
+    """Return the name of a row as a person would say it; cards count equivalents."""
+    return entry_name({**row, "also": [""] * int(row["also"])})
 
 
 def _words(aim: Mapping[str, Any], value: float) -> str:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 __all__ = [
     "ADJUSTED_PERMUTATION",
     "BEST_SET",
+    "COMBAT",
     "FAMILY_WISE",
     "PAPER",
     "PYSPI",
@@ -33,6 +34,16 @@ BEST_SET = (
 ADJUSTED_PERMUTATION = (
     "Winkler AM, Ridgway GR, Webster MA, Smith SM, Nichols TE (2014). Permutation inference for "
     "the general linear model. NeuroImage 92:381-397."
+)
+COMBAT = (
+    (
+        "Johnson WE, Li C, Rabinovic A (2007). Adjusting batch effects in microarray expression "
+        "data using empirical Bayes methods. Biostatistics 8:118-127."
+    ),
+    (
+        "Fortin J-P, Cullen N, Sheline YI, et al. (2018). Harmonization of cortical thickness "
+        "measurements across scanners and sites. NeuroImage 167:104-120."
+    ),
 )
 SCATTER = (
     "Anderson MJ (2006). Distance-based tests for homogeneity of multivariate dispersions. "

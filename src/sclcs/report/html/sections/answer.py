@@ -108,6 +108,8 @@ def _facts(run: RunParts, task: str) -> dict[str, Any]:
     shown = pd.concat([best.head(IN_SET), others])
     scale = score_scale(found.basis, shown)
     core = None if found.basis.coreset is not None or run.budgeted else run.ranking(task)
+    question = found.basis.provenance.get("question", {})
+    unknown = question.get("unlabelled_samples", 0) or len(question.get("left_out_subjects", []))
     return {
         "task": task,
         "judged": judge(run, task, found.basis),
@@ -120,6 +122,9 @@ def _facts(run: RunParts, task: str) -> dict[str, Any]:
         "tested": found.basis is not run.confirmed(task) and bool(best["p"].notna().any()),
         "everybody": found.everybody,
         "samples": int(found.lines["n_samples"].max()),
+        "subjects": question.get("subjects"),
+        "incomplete": bool(unknown) and not question.get("repeated"),
+        "covariates": question.get("covariates", []),
         "core_ranks": core is not None,
         "operators": 0 if core is None else int(core.table["score"].notna().sum()),
     }

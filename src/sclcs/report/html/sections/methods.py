@@ -10,6 +10,7 @@ from sclcs.benchmark.verdict import entry_name
 from sclcs.report.html.citations import (
     ADJUSTED_PERMUTATION,
     BEST_SET,
+    COMBAT,
     FAMILY_WISE,
     PAPER,
     PYSPI,
@@ -57,10 +58,12 @@ def methods_text(run: RunParts) -> tuple[str, list[str]]:
     if run.core is not None and run.core.method in SELECTORS:
         references += full_citations(SELECTORS[run.core.method].reference)
     if rankings:
+        sentences += [_analysed(run, ranking) for ranking in rankings]
         sentences += [_operators(run, rankings[0]), _scoring(rankings), _second_stage(run)]
         references.append(PYSPI)
         for ranking in rankings:
             references += full_citations(score_of(ranking).reference)
+        references += COMBAT if _asked(rankings[0], "harmonise") else ()
         references += _tests_cited(rankings)
         if rankings[0].provenance.get("bootstrap", {}).get("draws"):
             references.append(BEST_SET)
@@ -106,6 +109,20 @@ def _cohort(run: RunParts) -> str:
     )
 
 
+def _analysed(run: RunParts, ranking: Ranking) -> str:
+    """Say how many subjects a task has, where that is not everybody."""
+    everybody = (run.check.get("cohort") or {}).get("subjects")
+    used = _asked(ranking, "subjects")
+    if ranking.coreset is not None or everybody is None or used is None or used >= everybody:
+        return ""
+    why = f"{ranking.task}{' or a covariate' if _asked(ranking, 'covariates') else ''} is unknown"
+    if _asked(ranking, "repeated"):
+        why += ", or they were seen under one condition only"
+    return (
+        f"For {ranking.task}, {count(used)} of these subjects were analysed; of the others {why}."
+    )
+
+
 def _core(run: RunParts) -> str:
     core = run.core
     if core is None:
@@ -130,8 +147,15 @@ def _operators(run: RunParts, ranking: Ranking) -> str:
     scored = int(ranking.table["score"].notna().sum())
     lost = len(ranking.table) - scored
     without = f"; {count(lost)} of them gave no score" if lost else ""
+    entries = int(ranking.groups["score"].notna().sum())
+    alike = ""
+    if entries < scored:
+        alike = (
+            f"; those that order the connections of every sample alike count as one, which leaves "
+            f"{count(entries)}"
+        )
     where = _computed_where(ranking) if run.budgeted else "computed on the core-set"
-    return f"{amount} as defined by pyspi (Cliff et al. 2023) were {where}{without}."
+    return f"{amount} as defined by pyspi (Cliff et al. 2023) were {where}{without}{alike}."
 
 
 def _computed_where(ranking: Ranking) -> str:
@@ -153,7 +177,7 @@ def _scoring(rankings: list[Ranking]) -> str:
     text = (
         f"Two samples were compared by the {similarity} correlation of the {entries} of their "
         "matrices; windows of a scan that share time points were "
-        f"{'also' if _asked(first, 'overlapping') else 'never'} compared."
+        f"{'also' if _asked(first, 'overlapping') else 'never'} compared.{_averaged(rankings)}"
     )
     for score in dict.fromkeys(ranking.score for ranking in rankings):
         asked = [ranking for ranking in rankings if ranking.score == score]
@@ -161,7 +185,8 @@ def _scoring(rankings: list[Ranking]) -> str:
         formula = _formula(score, {str(_asked(ranking, "kind")) for ranking in asked})
         label = find_criterion(score).label
         text += f" Operators were scored for {tasks} by {label} ({formula})."
-    more = [_covariates(first), _inference(first), _scatter(rankings)]
+    more = [_folds(rankings), _covariates(first), _groups(first), _inference(first)]
+    more += [_scatter(rankings), _worth(first)]
     return " ".join([text, *filter(None, more)])
 
 
@@ -183,6 +208,58 @@ def _covariates(ranking: Ranking) -> str:
     return f"Covariates were projected out: {', '.join(names)}." if names else ""
 
 
+def _averaged(rankings: list[Ranking]) -> str:
+    """Say that subjects are compared, by scores that do not compare pairs of samples."""
+    asked = [ranking for ranking in rankings if _asked(ranking, "kind") != "subject"]
+    if not any(not score_of(ranking).of_pairs for ranking in asked):
+        return ""
+    if any(_asked(ranking, "repeated") for ranking in asked):
+        return " Subjects were compared with themselves: their means were taken out."
+    return " The samples of a subject were averaged, and subjects compared."
+
+
+def _folds(rankings: list[Ranking]) -> str:
+    """Say how subjects were divided for predictions."""
+    rules = next((_asked(ranking, "folds") for ranking in rankings if _learns(ranking)), None)
+    if not rules:
+        return ""
+    if rules["leave_out"]:
+        return f"Predictions left out one group of {rules['leave_out']} at a time."
+    return (
+        f"Predictions come from {rules['folds']}-fold cross-validation over subjects, repeated "
+        f"{plural(rules['repeats'], 'time')}."
+    )
+
+
+def _groups(ranking: Ranking) -> str:
+    """Say what was done about sites besides covariates."""
+    within, harmonise, parts = _asked(ranking, "within"), _asked(ranking, "harmonise"), []
+    if within:
+        parts.append(f"Subjects were compared inside groups of {within} only.")
+    if harmonise:
+        learned = "the training subjects of every fold" if _learns(ranking) else "all subjects"
+        parts.append(
+            f"Connections were harmonised across {harmonise} by ComBat (Johnson et al. 2007; "
+            f"Fortin et al. 2018), learned from {learned} without sight of the target."
+        )
+    return " ".join(parts)
+
+
+def _learns(ranking: Ranking) -> bool:
+    return score_of(ranking).predictions is not None
+
+
+def _worth(ranking: Ranking) -> str:
+    """Say where the worth on new subjects comes from."""
+    if "worth" not in ranking.findings:
+        return ""
+    how = "choosing and training it" if _learns(ranking) else "choosing it"
+    return (
+        f"What the choice of an operator is worth on new subjects was estimated by {how} on one "
+        "half of the subjects and scoring it on the other."
+    )
+
+
 def _inference(ranking: Ranking) -> str:
     facts, parts = ranking.provenance, []
     if facts.get("permutations"):
@@ -198,16 +275,25 @@ def _inference(ranking: Ranking) -> str:
         parts.append(
             f"{percent(bootstrap['confidence'])} intervals and the set of operators that could be "
             f"the best (90\u00a0% confidence; Hsu 1984) come from {count(bootstrap['draws'])} "
-            "joint draws of all scores, whose covariance random halves of the subjects gave "
-            "(classes and sites in proportion)."
+            "joint draws of all scores, whose covariance random halves of the subjects gave"
+            f"{_in_proportion(ranking)}."
         )
     return " ".join(parts)
 
 
+def _in_proportion(ranking: Ranking) -> str:
+    """Name what both halves have the same share of."""
+    label = _asked(ranking, "kind") == "classes" and not _asked(ranking, "repeated")
+    kept = ["classes"] if label else []
+    kept += [f"groups of {_asked(ranking, 'exchangeable')}"] * bool(_asked(ranking, "exchangeable"))
+    return f" ({' and '.join(kept)} in proportion)" if kept else ""
+
+
 def _adjusted(ranking: Ranking) -> str:
-    """Say how a target was permuted beside covariates; the folds of a prediction adjust anew."""
-    learns = score_of(ranking).statistics is not None
-    if not _asked(ranking, "covariates") or learns or _asked(ranking, "kind") == "subject":
+    """Say how a target was permuted beside covariates; a user's own criterion permutes it plain."""
+    criterion = score_of(ranking)
+    own = criterion.statistics is not None and criterion.predictions is None
+    if not _asked(ranking, "covariates") or own or _asked(ranking, "kind") == "subject":
         return ""
     return "; what the covariates leave of the target was permuted (Winkler et al. 2014)"
 
