@@ -94,7 +94,9 @@ intersphinx_mapping = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sclcs"
-html_sidebars: dict[str, list[str]] = {"index": [], "api": []}
+html_sidebars: dict[str, list[str]] = {
+    name: [] for name in ("index", "api", "results/index", "experiments")
+}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import MathTextParser
 
-RESOLUTION = 72  # points are pixels: a formula of size 12 stands beside text of size 16 px
-INLINE, DISPLAY = 12.5, 14.0
+RESOLUTION = 72  # points are pixels; the text beside formulas has 16 px
+INLINE, DISPLAY = 15.5, 17.0
 
 
 def picture(formula: str, size: float) -> str:
@@ -46,7 +46,7 @@ def visit_math(translator: Any, node: nodes.math) -> None:  # noqa: ANN401 - sph
 
 def visit_block(translator: Any, node: nodes.math_block) -> None:  # noqa: ANN401
     """Write a formula on a line of its own."""
-    drawn = picture(node.astext(), DISPLAY)
+    drawn = picture(node.astext().replace(r"\frac", r"\dfrac"), DISPLAY)
     translator.body.append(f'<div class="formula" style="margin:1em 0 1em 2em">{drawn}</div>\n')
     raise nodes.SkipNode
 

@@ -12,10 +12,11 @@ from sclcs.spi.fc_layout import block_size_for, blocks_per_shard_for
 from sclcs.spi.runner import family_members
 
 CORES = 1000
+#: Scans, regions, time points; docs/scale.md says so in words.
 COHORTS = {
-    "ABIDE-like: 1 000 scans, 100 regions, 200 time points": (1_000, 100, 200),
-    "HCP-like: 4 000 scans, 400 regions, 1200 time points": (4_000, 400, 1200),
-    "UK Biobank: 50 000 scans, 400 regions, 490 time points": (50_000, 400, 490),
+    "ABIDE-like": (1_000, 100, 200),
+    "HCP-like": (4_000, 400, 1200),
+    "UK Biobank": (50_000, 400, 490),
 }
 SETS = ("panel", "paper-fast", "all")
 HOUR, TERABYTE = 3600.0, 1e12
@@ -28,7 +29,7 @@ def scale_table() -> str:
         (name, spis, *_figures(spis, *shape)) for name, shape in COHORTS.items() for spis in SETS
     ]
     header = ["cohort", "operators", "CPU hours", f"hours on {CORES} cores", "longest task"]
-    more = ["disk", "files", "memory of a ranking", f"at {DOLLARS} dollars per CPU hour"]
+    more = ["disk", "files", "memory of a ranking", f"dollars at {DOLLARS} per CPU hour"]
     return table([*header, *more], rows)
 
 
