@@ -110,8 +110,12 @@ def read_state(file: Path) -> dict[str, Any]:
 
 
 def _is_unsigned(content: Mapping[str, Any]) -> bool:
-    """Say whether a version wrote this that signed nothing; the first one wrote stages only."""
-    return set(content) == {"stages"} or content.get("format") == _UNSIGNED
+    """Say whether a version wrote this that signed nothing; the first one wrote stages only.
+
+    It wrote them when it had some, so that a file without any is no file of it.
+    """
+    first = set(content) == {"stages"} and bool(content["stages"])
+    return first or content.get("format") == _UNSIGNED
 
 
 def note_config(file: Path, config: Path) -> None:
