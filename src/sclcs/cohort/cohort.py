@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +15,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.fingerprint import fingerprint
-from sclcs.cohort.frames import signals_of_frames, warn_if_swapped
+from sclcs.cohort.frames import NamedSignals, signals_of_frames, warn_if_swapped
 from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
 from sclcs.cohort.signals import LazySignals, SignalArray, iterate_rows
 from sclcs.cohort.table import clean_table, label_column
 from sclcs.core.arguments import checked
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 from sclcs.core.notebook import card
+from sclcs.core.real_numbers import real_numbers
 from sclcs.store import atomic_group
 
 if TYPE_CHECKING:
@@ -40,7 +43,9 @@ class Cohort:
     Parameters
     ----------
     signals : array-like, shape (sample, region, time), or sequence of DataFrame (time x region)
-        Kept as float32. Data frames bring the names of their regions, and may differ in length.
+        Kept as float32. Data frames bring the names of their regions, and may differ in length;
+        a mapping of sample ids to data frames is put into the order of `samples`. So is an
+        ``xarray.DataArray`` whose dimensions are called sample, region and time.
         Every value must be finite, but for samples that are shorter than
         the time axis: their end is NaN, and `samples` says how long they are.
     samples : DataFrame
@@ -79,6 +84,7 @@ class Cohort:
     ) -> None:
         frames = signals_of_frames(signals)
         if frames is not None:
+            frames = _in_order(frames, [str(name) for name in samples.index])
             signals, regions = frames.array, frames.regions if regions is None else regions
             if len(set(frames.lengths.tolist())) > 1 and len(samples) == len(frames.lengths):
                 samples = samples.assign(**{LENGTH_COLUMN: frames.lengths})
@@ -318,16 +324,29 @@ class Cohort:
         return Cohort(**(fields | changes))
 
 
-def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalArray:
-    try:
-        checked: SignalArray = (
-            signals if isinstance(signals, LazySignals) else np.asarray(signals, dtype=np.float32)
-        )
-    except (ValueError, TypeError) as error:
+def _in_order(frames: NamedSignals, ids: list[str]) -> NamedSignals:
+    """Return samples that have names in the order of the table; those of others are refused."""
+    if frames.samples is None or frames.samples == ids:
+        return frames
+    given, table = set(frames.samples), set(ids)
+    if given != table:
         raise InputError(
-            "Signals must be one array (sample, region, time) of numbers, or data frames "
-            f"(time x region); these cannot be turned into one: {error}."
-        ) from error
+            "Expected the names of the signals to be the sample ids of the table, but without a "
+            f"partner are {name_first(sorted(given ^ table))}; give a list to go by the order."
+        )
+    rows = [frames.samples.index(name) for name in ids]
+    return replace(frames, array=frames.array[rows], lengths=frames.lengths[rows], samples=ids)
+
+
+def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalArray:
+    if isinstance(signals, LazySignals):
+        checked: SignalArray = signals
+    else:
+        numbers = real_numbers(
+            signals, "signals as one array (sample, region, time) or data frames (time x region)"
+        )
+        with np.errstate(over="ignore"):  # infinite then, and named as such
+            checked = numbers.astype(np.float32, copy=False)
     if checked.ndim != 3:
         raise InputError(
             f"Signals must have the axes (sample, region, time), got shape {checked.shape}."
@@ -371,8 +390,9 @@ def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tup
         raise InputError(f"Expected {expected} region names, got {len(names)}.")
     if regions is None:
         warn_if_swapped(expected, n_times, "give signals (sample, region, time)", stacklevel=5)
-    if len(set(names)) != len(names):
-        raise InputError("Region names must be unique.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
     return tuple(str(name) for name in names)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.core.errors import AxesWarning, InputError, name_first
+from sclcs.core.real_numbers import real_numbers
 
 __all__ = ["NamedSignals", "signals_of_frames", "warn_if_swapped"]
 
@@ -27,37 +29,38 @@ class NamedSignals:
     ----------
     array : array, shape (sample, region, time)
         The end of samples that are shorter than the others is NaN.
-    regions : tuple of str
-        The columns.
+    regions : tuple of str or None
+        The columns, or the coordinates; None where they have no names.
     lengths : array of int, shape (sample,)
         Time points of each sample.
     samples : list of str or None
-        The names of the frames, if they came in a mapping.
+        The names of the frames, if they came in a mapping; the coordinates of a data array.
     """
 
     array: NDArray[np.float64]
-    regions: tuple[str, ...]
+    regions: tuple[str, ...] | None
     lengths: NDArray[np.int64]
     samples: list[str] | None = None
 
 
 def signals_of_frames(signals: object) -> NamedSignals | None:
-    """Return the signals of one data frame (time x region), or of several.
+    """Return the signals of one data frame (time x region), or of several; or of a data array.
 
     Parameters
     ----------
     signals : object
-        A data frame, a sequence of data frames, or a mapping of names to data frames.
+        A data frame, a sequence of data frames, a mapping of names to data frames, or an
+        ``xarray.DataArray`` whose dimensions are called sample, region and time, in any order.
 
     Returns
     -------
     NamedSignals or None
-        None if these are no data frames.
+        None if these are no data frames, and no data array with names.
 
     Raises
     ------
     InputError
-        If their columns differ, or hold something else than numbers.
+        If their columns or dimensions differ, or hold something else than numbers.
     """
     names = None
     if isinstance(signals, pd.DataFrame):
@@ -67,7 +70,7 @@ def signals_of_frames(signals: object) -> NamedSignals | None:
     elif isinstance(signals, list | tuple):
         frames = list(signals)
     else:
-        return None
+        return _of_data_array(signals)
     tables = [frame for frame in frames if isinstance(frame, pd.DataFrame)]
     if not tables or len(tables) < len(frames):
         if tables or names is not None:
@@ -86,18 +89,41 @@ def _together(frames: list[pd.DataFrame], names: list[str] | None) -> NamedSigna
             "Expected the same columns (regions, in the same order) in every data frame, but those "
             f"of {name_first(other)} differ from those of the first."
         )
-    kinds = [kind.kind for kind in frames[0].dtypes.tolist()]
-    words = [name for name, kind in zip(regions[0], kinds, strict=True) if kind not in "fiu"]
-    if words:
-        raise InputError(
-            "Expected a data frame of numbers, one column per region, but these columns hold "
-            f"something else: {name_first(words)}; leave them out."
-        )
     lengths = np.array([len(frame) for frame in frames], dtype=np.int64)
     values = np.full((len(frames), len(regions[0]), int(lengths.max())), np.nan)
     for row, frame in enumerate(frames):
-        values[row, :, : len(frame)] = frame.to_numpy(dtype=np.float64, na_value=np.nan).T
+        found = real_numbers(frame, "a data frame (time x region)")
+        values[row, :, : len(frame)] = found.T
     return NamedSignals(values, regions[0], lengths, names)
+
+
+def _of_data_array(signals: object) -> NamedSignals | None:
+    dims = getattr(signals, "dims", ())
+    if not hasattr(signals, "transpose") or not {"region", "time"} & set(dims):
+        return None
+    order = ("sample", "region", "time")[-len(dims) :]
+    if set(dims) != set(order):
+        raise InputError(
+            "Expected a data array with the dimensions (sample, region, time) or (region, time), "
+            f"got {tuple(dims)}; rename or select them."
+        )
+    ordered = signals.transpose(*order)
+    values = real_numbers(ordered, "a data array (sample, region, time)")
+    values = values.reshape(-1, *values.shape[-2:])
+    return NamedSignals(
+        values,
+        _coordinate(ordered, "region"),
+        np.full(len(values), values.shape[2], dtype=np.int64),
+        _names(_coordinate(ordered, "sample")),
+    )
+
+
+def _coordinate(signals: Any, name: str) -> tuple[str, ...] | None:  # noqa: ANN401
+    return tuple(map(str, np.atleast_1d(signals[name].values))) if name in signals.coords else None
+
+
+def _names(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
 
 
 def warn_if_swapped(n_regions: int, n_times: int, advice: str, stacklevel: int = 3) -> None:

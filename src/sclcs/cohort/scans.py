@@ -7,16 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from sclcs.cohort.frames import signals_of_frames
 from sclcs.cohort.problems import OnBad, Problem
 from sclcs.cohort.windows import Extent, Windowing
-from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
+from sclcs.core.arguments import checked, checked_record
+from sclcs.core.errors import (
+    InputError,
+    SclcsError,
+    UnknownNameError,
+    UnreadableFileError,
+    name_first,
+)
+from sclcs.core.real_numbers import real_numbers
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
@@ -27,6 +35,7 @@ __all__ = ["Scan", "Scans", "ZScore", "unique_scan_ids"]
 ZScore = Literal["none", "scan", "window"]
 
 
+@checked_record
 @dataclass(frozen=True)
 class Scan:
     """One scan: who, what is known of it, and how to load its signals.
@@ -54,8 +63,24 @@ class Scan:
     coverage: Callable[[], Mapping[str, float]] | None = None
 
     def signals(self) -> NDArray[np.float32]:
-        """Load the signals as float32 (region, time)."""
-        return np.asarray(self.load(), dtype=np.float32)
+        """Load the signals as float32 (region, time).
+
+        Raises
+        ------
+        UnreadableFileError
+            If they are no numbers, or `load` fails.
+        """
+        try:
+            loaded = self.load()
+            values = real_numbers(loaded, "an array (region, time)")
+        except (SclcsError, MemoryError) as error:
+            if type(error) is InputError:
+                raise UnreadableFileError(str(error).rstrip(".")) from error
+            raise
+        except Exception as error:  # what a user's function may raise
+            raise UnreadableFileError(f"{type(error).__name__}: {error}") from error
+        with np.errstate(over="ignore"):  # infinite then, which is found
+            return values.astype(np.float32, copy=False)
 
 
 class Scans(Sequence[Scan]):
@@ -108,7 +133,7 @@ class Scans(Sequence[Scan]):
         signals: Sequence[ArrayLike],
         subjects: Sequence[object],
         *,
-        facts: Mapping[str, Sequence[object]] | None = None,
+        facts: Mapping[str, Sequence[object]] | pd.DataFrame | None = None,
         scan_ids: Sequence[object] | None = None,
         regions: Sequence[str] | None = None,
         tr: float | None = None,
@@ -117,12 +142,12 @@ class Scans(Sequence[Scan]):
 
         Parameters
         ----------
-        signals : sequence of array, each (region, time)
-            The scans; lengths may differ.
+        signals : sequence of array, each (region, time), or of DataFrame (time x region)
+            The scans; lengths may differ. Data frames bring the names of their regions.
         subjects : sequence
             The subject of each scan.
-        facts : mapping of str to sequence, optional
-            Label columns, one value per scan.
+        facts : mapping of str to sequence, or DataFrame, optional
+            Label columns, one value per scan, in the order of the scans.
         scan_ids : sequence, optional
             Unique names; made from the subjects if not given.
         regions : sequence of str, optional
@@ -134,34 +159,38 @@ class Scans(Sequence[Scan]):
         -------
         Scans
         """
-        arrays = [np.asarray(array) for array in signals]
-        if not arrays:
-            raise InputError("Expected at least one scan, got none.")
-        ids = unique_scan_ids(subjects) if scan_ids is None else [str(name) for name in scan_ids]
-        columns = {"subjects": subjects, "scan_ids": ids, **(facts or {})}
-        for name, column in columns.items():
-            if len(column) != len(arrays):
-                raise InputError(
-                    f"Expected one value of {name} per scan, got {len(column)} values for "
-                    f"{len(arrays)} scans."
-                )
+        arrays, named = _arrays(signals)
+        owners = list(subjects)
+        table = {
+            str(name): list(column) for name, column in ({} if facts is None else facts).items()
+        }
+        ids = unique_scan_ids(owners) if scan_ids is None else [str(name) for name in scan_ids]
+        _check_columns({"subjects": owners, "scan_ids": ids, **table}, len(arrays))
         scans = [
             Scan(
                 ids[i],
-                str(subjects[i]),
+                str(owners[i]),
                 load=lambda array=array: array,  # type: ignore[misc]
-                facts={name: column[i] for name, column in (facts or {}).items()},
+                facts={name: column[i] for name, column in table.items()},
             )
             for i, array in enumerate(arrays)
         ]
         if regions is None:
-            regions = [f"region-{i}" for i in range(arrays[0].shape[0])]
+            regions = named or [f"region-{i}" for i in range(arrays[0].shape[0])]
         return cls(scans, regions, tr, {"reader": "from_arrays"})
 
     def __len__(self) -> int:
         return len(self._scans)
 
-    def __getitem__(self, index: int) -> Scan:  # type: ignore[override]
+    @overload
+    def __getitem__(self, index: int) -> Scan: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Scans: ...
+
+    def __getitem__(self, index: int | slice) -> Scan | Scans:
+        if isinstance(index, slice):
+            return self.with_scans(self._scans[index])
         return self._scans[index]
 
     def __iter__(self) -> Iterator[Scan]:
@@ -303,6 +332,40 @@ class Scans(Sequence[Scan]):
 
         return build_cohort(
             self, windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out
+        )
+
+
+def _arrays(signals: Sequence[ArrayLike]) -> tuple[list[NDArray[Any]], Sequence[str] | None]:
+    """Return the signals of every scan (region, time), and the names of the regions."""
+    frames = signals_of_frames(list(signals))
+    if frames is not None:
+        parts = zip(frames.array, frames.lengths, strict=True)
+        return [values[:, :length] for values, length in parts], frames.regions
+    arrays = [real_numbers(array, "every scan as an array (region, time)") for array in signals]
+    if not arrays:
+        raise InputError("Expected at least one scan, got none.")
+    flat = [place for place, array in enumerate(arrays) if array.ndim != 2]
+    if flat:
+        raise InputError(
+            "Expected every scan to be an array (region, time), but the shape of scan "
+            f"{name_first(flat)} (counted from 0) is {arrays[flat[0]].shape}."
+        )
+    return arrays, None
+
+
+def _check_columns(columns: Mapping[str, Sequence[object]], n_scans: int) -> None:
+    for name, column in columns.items():
+        if len(column) != n_scans:
+            raise InputError(
+                f"Expected one value of {name} per scan, got {len(column)} values for "
+                f"{n_scans} scans."
+            )
+    if "subject" in columns:
+        raise InputError("Expected the subject of every scan in subjects=, not in facts=.")
+    nameless = np.flatnonzero(pd.isna(np.array(columns["subjects"], dtype=object)))
+    if len(nameless):
+        raise InputError(
+            f"Every scan needs a subject; missing for scan {name_first(nameless)} (counted from 0)."
         )
 
 

@@ -129,6 +129,11 @@ def _compute_by_length(
             f"Expected one length per sample of signals (sample, region, time), got "
             f"{lengths.size} for the shape {batch.shape}."
         )
+    if lengths.max(initial=0) > batch.shape[2]:
+        raise InputError(
+            f"Expected lengths of at most {batch.shape[2]} time points, those of the signals, got "
+            f"{lengths.max()}."
+        )
     parts = [
         compute_batch(
             batch[rows][:, :, :length],

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.frames import signals_of_frames, warn_if_swapped
+from sclcs.cohort.scans import Scans
 from sclcs.core.arguments import checked
+from sclcs.core.errors import InputError
 from sclcs.spi.engine import DEFAULT_MEMORY, compute_batch
-from sclcs.spi.signals import check_signals
+from sclcs.spi.signals import signal_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,7 +49,9 @@ def compute(
     signals : array_like, DataFrame, several DataFrames, or Cohort
         Finite real numbers. Arrays (sample, region, time), or (region, time) for one sample; a
         data frame (time x region) for one sample; a list of data frames, or a mapping of names
-        to them, for several, whose lengths may differ. Names of regions become coordinates.
+        to them, for several, whose lengths may differ; or an ``xarray.DataArray`` whose
+        dimensions are called sample, region and time, in any order. Names of regions become
+        coordinates.
     spis : str or sequence of str
         A set name, ``"all"``, identifiers or globs, see :func:`sclcs.spi.resolve`.
     n_jobs : int
@@ -121,17 +125,22 @@ def _read(signals: object) -> _Given:
     if isinstance(signals, Cohort):
         lengths = None if signals.equal_lengths else signals.lengths
         return _Given(np.asarray(signals.signals), signals.regions, signals.sample_ids, lengths)
+    if isinstance(signals, Scans):
+        raise InputError(
+            "Expected samples, got scans; cut them with .windows(length, stride), or take each as "
+            "one sample with .whole()."
+        )
     frames = signals_of_frames(signals)
     if frames is not None:
         longest = frames.array.shape[2]
         warn_if_swapped(
-            len(frames.regions), longest, "give the data frame time x region (.T)", stacklevel=5
+            frames.array.shape[1], longest, "give the data frame time x region (.T)", stacklevel=5
         )
         equal = bool((frames.lengths == longest).all())
         return _Given(
             frames.array, frames.regions, frames.samples, None if equal else frames.lengths
         )
-    values = np.asarray(signals) if hasattr(signals, "__array__") else check_signals(signals)  # type: ignore[arg-type]
+    values = signal_numbers(signals)
     if values.ndim in {2, 3}:
         advice = "give (sample, region, time), for example signals.swapaxes(-1, -2)"
         warn_if_swapped(values.shape[-2], values.shape[-1], advice, stacklevel=5)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs.core.errors import InputError, name_first
+from sclcs.core.real_numbers import real_numbers
 from sclcs.core.seeds import child_seed
 from sclcs.numerics.arrays import Array
 
-__all__ = ["StandardSignals", "check_signals", "sample_seeds", "standardise"]
+__all__ = ["StandardSignals", "check_signals", "sample_seeds", "signal_numbers", "standardise"]
 
 MINIMUM_REGIONS = 2
 MINIMUM_TIMES = 2
@@ -61,21 +63,14 @@ def check_signals(signals: ArrayLike) -> Array:
         On a wrong number of dimensions, fewer than two regions or time points,
         values that are not real numbers, NaN or infinite values.
     """
-    try:
-        array = np.asarray(signals)
-    except ValueError as error:
-        raise InputError(
-            "Signals must be one array (sample, region, time), but the samples differ in shape; "
-            "cut them to one length, or give data frames, whose lengths may differ."
-        ) from error
-    if array.dtype.kind not in "fiu":
-        raise InputError(f"Signals must be real numbers, but their type is {array.dtype}.")
+    array = signal_numbers(signals)
     if array.ndim not in {2, 3}:
         raise InputError(
             "Signals must have the axes (sample, region, time) or (region, time), "
             f"but their shape is {array.shape}."
         )
-    batch = np.ascontiguousarray(array.reshape((-1, *array.shape[-2:])), dtype=np.float64)
+    array = array if array.ndim == 3 else array[None]
+    batch = np.ascontiguousarray(array, dtype=np.float64)
     n_samples, n_regions, n_times = batch.shape
     if n_samples == 0:
         raise InputError("Signals hold no sample.")
@@ -91,6 +86,18 @@ def check_signals(signals: ArrayLike) -> Array:
             f"{name_first(np.flatnonzero(~finite))}. Repair or leave out their regions or samples."
         )
     return batch
+
+
+def signal_numbers(signals: object) -> NDArray[Any]:
+    """Return signals as one array of real numbers, or say why they are none."""
+    if isinstance(signals, list | tuple):
+        shapes = {np.shape(sample) for sample in signals if hasattr(sample, "__array__")}
+        if len(shapes) > 1:
+            raise InputError(
+                "Signals must be one array (sample, region, time), but the samples differ in "
+                "shape; cut them to one length, or give data frames, whose lengths may differ."
+            )
+    return real_numbers(signals, "signals as one array (sample, region, time)")
 
 
 def standardise(batch: Array) -> StandardSignals:
