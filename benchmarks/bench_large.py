@@ -16,7 +16,7 @@ from sclcs.spi import compute_block, resolve
 from sclcs.spi.engine import DEFAULT_MEMORY
 from sclcs.spi.warmup import warm_up
 
-OPERATORS = ["family:groupdelay", "cov_GraphicalLasso"]
+OPERATORS = ["family:groupdelay", "cov_GraphicalLasso", "paper-fast"]
 MORE = 2**32
 
 
