@@ -114,10 +114,9 @@ def test_large_cohorts():
     for disk in ("50G", "20G"):
         waves, times = printed("waves", rf"--disk {disk}: (\d+) waves.* ([\d.]+) times")
         assert re.search(rf"\b{waves} waves [^.]*{times}", text)
-    seconds = [
-        f"{float(printed('large', r'paper-fast +([\d.]+) with')[0]):.0f}",
-        printed("waves", r"samples, ([\d.]+) CPU s each")[0],
-    ]
+    (large,) = printed("large", r"paper-fast +([\d.]+) with")
+    (middle,) = printed("waves", r"samples, ([\d.]+) CPU s each")
+    seconds = [f"{float(large):.0f}", middle]
     assert f"where one sample took {seconds[0]} and {seconds[1]}" in text
     assert f"one simulated sample took {seconds[0]}" in page("docs/plan.md")
     labels = printed("memory", r"400 regions, 1000 .*\n.*\n +peak memory (\d),(\d)")
