@@ -21,3 +21,8 @@ for sentence in ranking.answer:
 # The winner of ten operators still has some correlation, by luck:
 
 print(ranking.groups[["name", "score", "p", "p_single"]].head(4).to_string(index=False))
+
+# %%
+# All of them: no correlation here is worth a second look.
+
+sclcs.plot.ranking(ranking)

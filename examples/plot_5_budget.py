@@ -31,3 +31,9 @@ print(result)
 table = result.rankings["subject"].table
 print(table["source"].value_counts().to_string())
 print(table[["spi", "score", "low", "high", "source"]].head(8).to_string(index=False))
+
+# %%
+# Intervals of exact scores say how they would change with other subjects; those of estimated ones
+# where the exact score is expected.
+
+sclcs.plot.ranking(result.rankings["subject"])

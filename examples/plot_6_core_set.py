@@ -23,3 +23,12 @@ settings = {"permutations": 0, "bootstrap": 0}
 everybody = rank(cohort, "subject", "panel", **settings)
 some = rank(cohort, "subject", "panel", core, **settings)
 print({name: round(value, 2) for name, value in consistency(everybody, some, k=(5,)).items()})
+
+# %%
+# The same as a picture: every dot is an operator; on the diagonal both say the same.
+
+ranks = everybody.groups.set_index("spi")["rank"].to_frame("everybody")
+ranks["core-set"] = some.groups.set_index("spi")["rank"]
+axes = ranks.plot.scatter("everybody", "core-set", figsize=(4.5, 4.5))
+axes.axline((1, 1), slope=1, color="0.7", zorder=0)
+axes.set(xlabel="rank on everybody", ylabel="rank on the core-set", aspect="equal")

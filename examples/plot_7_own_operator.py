@@ -13,7 +13,7 @@ from sclcs.spi import register
 
 
 def sign_agreement(signals):
-    """Return how often two regions are above their means together."""
+    """Agreement of signs: are two regions above their means together?"""
     signs = np.sign(signals - signals.mean(axis=1, keepdims=True))
     return signs @ signs.T / signals.shape[1]
 
@@ -23,3 +23,8 @@ cohort = sclcs.simulate_cohort(30, 3, 12, length=60, stride=60, seed=7)
 operators = ["sign_agreement", "pearson", "spearman", "kendall"]
 ranking = rank(cohort, "subject", operators, permutations=200, bootstrap=200)
 print(ranking.groups[["spi", "score", "low", "high", "best_set"]].to_string(index=False))
+
+# %%
+# With intervals from redrawing subjects:
+
+sclcs.plot.ranking(ranking)

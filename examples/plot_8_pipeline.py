@@ -26,3 +26,9 @@ scans = [sample.T for sample in cohort.signals[~half]]
 labels = cohort.labels("diagnosis")[~half]
 pipeline = make_pipeline(sclcs.FCTransformer(winner, vectorize=True), RidgeClassifier(alpha=10.0))
 print("accuracy on the other half:", cross_val_score(pipeline, scans, labels, cv=5).mean().round(2))
+
+# %%
+# What the winner measures: its mean matrix over the subjects of the other half.
+
+features = sclcs.FCTransformer(winner).fit_transform(scans)
+sclcs.plot.matrix(features.mean(axis=0), regions=cohort.regions)
