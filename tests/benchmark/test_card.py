@@ -134,5 +134,8 @@ def test_an_operator_that_does_not_see_the_target_is_no_alternative():
     assert "the best, B (b) and 1 equivalent sees least of motion" in twins[1]
     lowest = Card(table[::-1], "diagnosis", "share", [aim], seen=True).sentences[0]
     assert lowest.endswith("motion explains 0.0% of its variance, the least of all 3.")
+    assert twins[-1].startswith("All 3 operators are on the front: for none is there another")
+    some = Card(table.assign(front=[True, True, False]), "diagnosis", "share", [aim]).sentences[-1]
+    assert some.startswith("2 of 3 operators are on the front: for each of the others there is")
     untested = Card(table.assign(p=np.nan), "diagnosis", "share", [aim]).sentences[1]
     assert untested.startswith("Of the 3 operators that the data cannot tell from the best, C (c)")

@@ -427,6 +427,38 @@ def test_a_criterion_of_the_user_is_ranked_redrawn_and_permuted(larger):
         register_criterion("share", alignment)
 
 
+def test_a_criterion_of_the_user_tests_what_covariates_leave_of_a_number(rng):
+    """Permuted targets are treated as the real one, or the test would find nothing at all."""
+
+    def alignment(kernel, target):
+        return float(target @ kernel @ target / (target @ target))
+
+    motion = rng.normal(size=40)
+    score = 3 * motion + rng.normal(size=40)
+    names = [f"p{k:02d}" for k in range(40)]
+    cohort = make_cohort(names, motion=list(motion), score=list(score))
+    fc = make_fc(cohort, 2, rng)
+    left = score - np.polyval(np.polyfit(motion, score, 1), motion)
+    fc[0] += 0.4 * left[:, None, None] * rng.normal(size=(6, 6))
+    register_criterion("alignment", alignment)
+    try:
+        source = ArraySource(fc, ["pec", "gwtau"], cohort)
+        ranking = rank(source, "score", score="alignment", covariates="motion", permutations=200)
+    finally:
+        criteria_module._CRITERIA.pop("alignment")
+    question = make_question(source.samples, "score", covariates="motion")
+    kernel = make_kernel(source.matrices("pec")).take(question.cases.rows)
+    assert ranking.scores["pec"] == pytest.approx(
+        alignment(kernel.of_cases(question.cases), left)  # left of the target is left of both
+    )
+    assert ranking.table.set_index("spi").loc["pec", "p"] < 0.01
+
+
+def test_nothing_is_left_out_of_a_score_that_does_not_predict(larger):
+    with pytest.raises(InputError, match="predicts nothing that site could be left out of"):
+        rank(larger, "diagnosis", leave_out="site")
+
+
 def test_saved_and_opened_is_the_same(source, tmp_path):
     core = CoreSet(source.sample_ids, seed=2)
     ranking = rank(source, "diagnosis", bootstrap=20, permutations=30, coreset=core)

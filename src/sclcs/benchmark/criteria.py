@@ -23,7 +23,7 @@ from sclcs.benchmark.prediction import (
 )
 from sclcs.benchmark.reliability import i2c2
 from sclcs.benchmark.targets import KINDS, Kind, Target
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ DEFAULTS: Mapping[Kind, str] = MappingProxyType(
 )
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Criterion:
     """One way to say how well an operator sees a target. Higher is better.
@@ -97,14 +98,19 @@ class Criterion:
     predictions: Scorer | None = None
 
     def check(self, question: Question) -> None:
-        """Raise if it cannot do what a question asks with covariates or harmonisation."""
+        """Raise if it cannot do what a question asks with folds, covariates or harmonisation."""
+        if question.folds.leave_out is not None and self.predictions is None:
+            raise InputError(
+                f"The score {self.name} predicts nothing that {question.folds.leave_out} could be "
+                "left out of; use the score predict, or do not leave it out."
+            )
         if not self.of_pairs or question.target.kind == "subject":
             return
         numbers = [name for name in question.covariates if question.kinds[name] == "number"]
         if numbers:
             raise InputError(
-                f"The score {self.name} compares pairs and cannot take {name_first(numbers)} out, "
-                "which are numbers; use the score share or predict, or categories only."
+                f"The score {self.name} compares pairs and cannot take numbers out "
+                f"({name_first(numbers)}); use the score share or predict, or categories only."
             )
         if question.harmonise is not None:
             raise InputError(
@@ -392,14 +398,14 @@ def register_criterion(
     function : callable
         ``function(kernel, target) -> float`` or ``function(kernel, target, facts) -> float``: the
         kernel of subjects (subject, subject), with covariates taken out of it; the target of
-        each (codes of classes from 0, or numbers); and a DataFrame of all that is known of
-        them, one row per subject. Higher is better.
+        each (codes of classes from 0, or numbers with covariates taken out of them); and a
+        DataFrame of all that is known of them, one row per subject. Higher is better.
     label : str
         Name for a person.
     kinds : tuple of str
         Which targets it can score: ``"classes"``, ``"number"``.
     chance : float, optional
-        Its value for an operator without any information.
+        Its value for an operator without any information, if you know it: pictures show it.
     reference : str
         Where it comes from.
     version : int
@@ -409,14 +415,15 @@ def register_criterion(
     -------
     Criterion
         It is ranked, redrawn and permuted like the built-in ones; its p comes from permutations
-        of the target.
+        of the target (of what covariates leave of it, for numbers). Codes of classes stay codes,
+        so that beside covariates that go with the classes the test finds less than it could.
 
     Examples
     --------
     >>> def alignment(kernel, target):
     ...     centred = target - target.mean()
     ...     return float(centred @ kernel @ centred / (centred @ centred))
-    >>> register_criterion("alignment", alignment, chance=0.0).name
+    >>> register_criterion("alignment", alignment).name
     'alignment'
     """
     if not name.isidentifier() or name in {built_in.name for built_in in _BUILT_IN}:
@@ -433,12 +440,12 @@ def register_criterion(
         return float(function(kernel[np.ix_(kept, kept)], target[kept], *facts))
 
     def compute(view: KernelView) -> Floats:
-        kernel, target = _beyond_covariates(view), view.question.values
+        kernel, target = _beyond_covariates(view), _left_of(view, view.question.values)
         return np.array([score(view, kernel, target, draw > 0) for draw in view.case_draws])
 
     def statistics(view: KernelView, permutations: Integers) -> Floats:
-        kernel, target = _beyond_covariates(view), view.question.values
-        moved = [target, *(target[order] for order in permutations)]
+        kernel, target = _beyond_covariates(view), _left_of(view, view.question.values)
+        moved = [target, *(_left_of(view, target[order]) for order in permutations)]
         everybody = np.ones(len(kernel), dtype=bool)
         return np.array([score(view, kernel, values, everybody) for values in moved])
 
@@ -459,9 +466,24 @@ def register_criterion(
     return criterion
 
 
+def _takes_out(question: Question) -> bool:
+    repeated = question.model.subjects is not None
+    return bool(question.covariates) or question.within is not None or repeated
+
+
 def _beyond_covariates(view: KernelView) -> Floats:
     """Return the kernel of cases without what covariates (and subjects, if repeated) explain."""
-    model = view.question.model
-    if not view.question.covariates and view.question.within is None and model.subjects is None:
+    if not _takes_out(view.question):
         return view.of_cases
-    return model.residual_kernel(view.of_cases)
+    return view.question.model.residual_kernel(view.of_cases)
+
+
+def _left_of(view: KernelView, target: Floats | Integers) -> Floats | Integers:
+    """Return what covariates (and subjects) leave of a number; codes of classes as they are.
+
+    A target that covariates explain in part has less left to line up with than a permuted one,
+    unless both are treated alike.
+    """
+    if view.question.target.kind != "number" or not _takes_out(view.question):
+        return target
+    return view.question.model.residual_columns(np.asarray(target, dtype=np.float64)[:, None])[:, 0]

@@ -75,8 +75,7 @@ class ShareModel:
     @cached_property
     def effect_basis(self) -> Floats:
         """Orthonormal basis of the target beyond the covariates, shape (case, dimension)."""
-        target = self.within_subjects(self.target)
-        return _orthonormal(target - self._nuisance_basis @ (self._nuisance_basis.T @ target))
+        return _orthonormal(self.residual_columns(self.target))
 
     @cached_property
     def _nuisance_basis(self) -> Floats:
@@ -236,6 +235,20 @@ class ShareModel:
         for block in row_blocks(len(rest)):
             rest[block] -= explained[block] @ basis.T
         return rest
+
+    def residual_columns(self, columns: Floats) -> Floats:
+        """Take out of columns what covariates (and subjects, if repeated) explain.
+
+        Parameters
+        ----------
+        columns : array, shape (case, column)
+
+        Returns
+        -------
+        array, shape (case, column)
+        """
+        basis, centred = self._nuisance_basis, self.within_subjects(columns)
+        return centred - basis @ (basis.T @ centred)
 
     def statistics(self, kernel: Floats, permutations: Integers) -> Floats:
         """Return the test statistic as it is, and under permutations of the target.

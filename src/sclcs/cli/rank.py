@@ -206,7 +206,23 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
         typer.echo(f"Without a score ({status}): {names}")
     for sentence in ranking.answer:
         typer.echo(f"- {sentence}")
+    typer.echo(_used(ranking))
     typer.echo(f"Wrote {out}" + (f" and {plot}" if plot else ""))
+
+
+def _used(ranking: Ranking) -> str:
+    """Say who was asked, and who could not be."""
+    from sclcs.core.errors import name_first
+
+    question = ranking.provenance["question"]
+    used = f"On {question['samples']} samples of {question['subjects']} subjects"
+    unknown, left_out = question["unlabelled_samples"], question["left_out_subjects"]
+    parts = [f"{unknown} samples have no known {ranking.task}"] if unknown else []
+    if left_out:
+        why = ["seen under one condition only"] if question["repeated"] else []
+        why += ["a covariate is unknown"] if question["covariates"] else []
+        parts.append(f"{len(left_out)} left out ({' or '.join(why)}): {name_first(left_out)}")
+    return "; ".join([used, *parts]) + "."
 
 
 def _p(p: float) -> str:

@@ -94,12 +94,19 @@ class Card:
         told.append(f"The first for {self.task}, {_entry(best)}: {'; '.join(parts)}.")
         if self.seen is not False:
             told += [part for name in self.names if (part := self._alternative(name))]
-        n_front = int(self.table["front"].sum())
-        told.append(
-            f"{n_front} of {len(self.table)} operators are on the front: for each of the others "
-            "there is one that is at least as good in every respect and better in one."
+        return [*told, self._front(), *self.notes]
+
+    def _front(self) -> str:
+        n_front, count = int(self.table["front"].sum()), len(self.table)
+        if n_front == count:
+            return (
+                f"All {count} operators are on the front: for none is there another that is at "
+                "least as good in every respect and better in one."
+            )
+        return (
+            f"{n_front} of {count} operators are on the front: for each of the others there is one "
+            "that is at least as good in every respect and better in one."
         )
-        return [*told, *self.notes]
 
     def _cost(self, row: Mapping[Any, Any] | pd.Series, name: str) -> str:
         values = self.table[name]

@@ -91,8 +91,8 @@ def fit_combat(
     if len(small):
         called = [str(site) if names is None else names[site] for site in small]
         raise InputError(
-            f"Harmonising needs at least {FEWEST_PER_SITE} training subjects of every site, but "
-            f"{name_first(called)} have fewer; leave these sites out, or do not harmonise."
+            f"Harmonising needs at least {FEWEST_PER_SITE} training subjects of every site; there "
+            f"are fewer of the sites {name_first(called)}: leave these out, or do not harmonise."
         )
     member = (sites[:, None] == np.arange(len(sizes))).astype(np.float64)
     design = np.hstack([member, covariates])
