@@ -163,7 +163,9 @@ def test_regions_are_kept_by_name_and_order(scans):
 
 
 def test_wrong_policies_and_columns_are_refused(scans, rng):
-    with pytest.raises(InputError, match="'error' or 'skip', got 'ignore'"):
+    with pytest.raises(
+        InputError, match=r"on_bad of Scans\.windows to be one of error, skip, got 'ignore'"
+    ):
         scans.windows(10, 10, on_bad="ignore")
     with pytest.raises(InputError, match="zscore"):
         scans.windows(10, 10, zscore="both")

@@ -316,6 +316,19 @@ def test_the_methods_count_who_was_analysed(finished_run):
     assert "(classes and groups of site in proportion)" in text
 
 
+def test_the_methods_tell_the_effect_and_what_a_score_contains_besides(finished_run):
+    truth = finished_run.truth("diagnosis")
+    effect = {"p": 0.001, "operators": 2, "exchangeable": "site", "between": 0.5}
+    truth.findings["effect"] = effect
+    with patch.multiple(RunParts, tasks=("diagnosis",), truth=Mock(return_value=truth)):
+        text, _ = methods_text(RunParts(finished_run))
+    assert "There is an effect of diagnosis (family-wise p = 0.001 over" in text
+    assert text.endswith(
+        "diagnosis differs between groups of site, which explain 50% of it. Scores contain that "
+        "part; p does not."
+    )
+
+
 def test_the_methods_say_how_predictions_were_made(finished_run):
     text, references = written(
         finished_run,

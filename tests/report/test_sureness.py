@@ -194,6 +194,23 @@ def test_what_the_label_goes_with_is_said_unless_it_is_taken_out():
     assert "0.77" not in text
 
 
+def test_what_sites_tell_is_said_once_and_warns():
+    design = [
+        {"kind": "goes-with-site", "where": "diagnosis", "detail": "site: eta 0.78, p 0.001"},
+        {"kind": "mixed-tr", "where": "tr", "detail": "2, 3"},
+    ]
+    ranking = make_ranking([0.9, 0.5, 0.4])
+    ranking.findings["effect"] |= {"exchangeable": "site", "between": 0.5, "shuffled": 0.38}
+    found = judge(make_run_stub(design=design), "diagnosis", ranking)
+    told = [remark for remark in found.remarks if "site" in remark.text]
+    assert [remark.kind for remark in told] == ["good", "caution", "caution"]
+    effect, between, times = (remark.text for remark in told)
+    assert effect == found.effect.text
+    assert between.startswith("diagnosis differs between groups of site, which explain 50% of it.")
+    assert "still predicts it at 0.38); p does not. Give site as a covariate" in between
+    assert times.startswith("Repetition times that differ")
+
+
 def test_ties_share_the_first_place():
     core = make_ranking([0.9, 0.9, 0.4], coreset=DRAWN)
     everybody = make_ranking([0.7, 0.8, 0.1])

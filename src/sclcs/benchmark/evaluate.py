@@ -21,7 +21,7 @@ from sclcs.benchmark.question import Question
 from sclcs.benchmark.reliability import subject_statistics
 from sclcs.benchmark.sources import FCSource, lazy_matrices
 from sclcs.benchmark.view import KernelView
-from sclcs.core.arguments import checked, checked_record
+from sclcs.core.arguments import checked, checked_methods, checked_record
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.progress import progress
 
@@ -81,6 +81,7 @@ class Inquiry:
     training_halves: Floats | None = None
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """The answers to one inquiry, one row per operator.
@@ -118,6 +119,8 @@ class Evaluation:
     @classmethod
     def together(cls, parts: Sequence[Evaluation]) -> Evaluation:
         """Put answers to one inquiry together that were given for different operators."""
+        if not parts:
+            raise InputError("Expected answers to put together, got none.")
 
         def each(name: str) -> dict[str, Floats]:
             tables: list[dict[str, Floats]] = [getattr(part, name) for part in parts]

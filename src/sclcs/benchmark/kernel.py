@@ -30,7 +30,7 @@ from sclcs.benchmark.memory import (
     row_blocks,
     rows_at_once,
 )
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError
 
 __all__ = ["AnyMatrices", "Kernel", "make_kernel"]
@@ -56,6 +56,7 @@ class AnyMatrices(Protocol):
 Floats = NDArray[np.float64]
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """One operator on some samples.

@@ -28,7 +28,7 @@ from sclcs.benchmark.share import ShareModel, independent_columns, make_share_mo
 from sclcs.benchmark.targets import Target, TreatAs, find_target
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.table import label_column
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError, name_first
 
 __all__ = ["Question", "make_question"]
@@ -38,6 +38,7 @@ Integers = NDArray[np.int64]
 SITE = "site"
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Question:
     """Who is compared with whom, given what.
@@ -277,6 +278,7 @@ class Question:
 
     def halves(self, n_splits: int, seed: int = 0) -> Floats:
         """Return random halves of the subjects, shape (2 * n_splits, subject)."""
+        _require_count("n_splits", n_splits)
         return half_draws(self.strata, n_splits, seed)
 
     def training_halves(self, n_splits: int, seed: int = 0) -> Floats:
@@ -293,6 +295,7 @@ class Question:
             Ones and zeros. Halves of the groups (sites) where groups are left out: who asks
             whether predictions carry over to a new site has new sites in mind.
         """
+        _require_count("n_splits", n_splits)
         if self.folds.leave_out is None:
             return self.halves(n_splits, seed)[:, self.cases.subjects]
         groups = column_codes(self.cases, self.folds.leave_out)
@@ -312,6 +315,7 @@ class Question:
 
     def permutations(self, count: int, seed: int = 0) -> Integers:
         """Return permutations of the target, shape (count, case); of windows for subjects."""
+        _require_count("count", count)
         if self.target.kind == "subject":
             cells = window_cells(self.pairs, self.samples, self.groups)
             return permutation_table(cells, count, seed)
@@ -475,3 +479,8 @@ def _exchangeable(
     usable = SITE in samples.columns and target.name != SITE
     usable = usable and len(samples[SITE].dropna().unique()) > 1
     return SITE if usable else None
+
+
+def _require_count(name: str, value: int) -> None:
+    if value < 0:
+        raise InputError(f"Expected {name} of at least 0, got {value}.")

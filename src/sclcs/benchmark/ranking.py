@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnreadableFileError
 from sclcs.core.files import require_existing
@@ -57,6 +57,7 @@ _TEXT = (
 )
 
 
+@checked_methods
 class Ranking:
     """Operators in the order of their score.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sclcs.benchmark.kernel import AnyMatrices
 from sclcs.benchmark.memory import room
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, UnknownNameError, name_first
+from sclcs.core.arguments import checked, checked_methods
+from sclcs.core.errors import InputError, UnknownNameError, did_you_mean, name_first
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -95,6 +95,7 @@ def lazy_matrices(source: FCSource, spi: str) -> AnyMatrices:
     return LazyMatrices(source, spi)
 
 
+@checked_methods
 class ArraySource:
     """Matrices in memory, as returned by :func:`sclcs.spi.compute`.
 
@@ -166,11 +167,13 @@ class ArraySource:
 
     def matrices(self, spi: str, rows: NDArray[np.int64] | None = None) -> Matrices:
         """Return the matrices of one operator."""
+        _require(spi, self._place)
         values = self._values[self._place[spi]]
         return np.asarray(values if rows is None else values[rows], dtype=np.float32)
 
     def lazily(self, spi: str) -> AnyMatrices:
         """Return the matrices as they are; they are made single precision a block at a time."""
+        _require(spi, self._place)
         return np.asarray(self._values[self._place[spi]])
 
     def reason(self, spi: str) -> str:
@@ -182,9 +185,11 @@ class ArraySource:
 
     def version(self, spi: str) -> str:
         """Return the version of an operator's numbers: that of this package."""
+        _require(spi, self._place)
         return _current_version(spi)
 
 
+@checked_methods
 class CohortSource:
     """Matrices computed when they are asked for, one family of operators at a time.
 
@@ -229,6 +234,7 @@ class CohortSource:
 
     def matrices(self, spi: str, rows: NDArray[np.int64] | None = None) -> Matrices:
         """Return the matrices of one operator, computing its family if needed."""
+        _require(spi, self._family)
         if spi not in self._ready:
             self._ready = self._compute_family(self._family[spi])
         values = self._ready[spi]
@@ -240,6 +246,7 @@ class CohortSource:
 
     def version(self, spi: str) -> str:
         """Return the version of an operator's numbers: that of this package."""
+        _require(spi, self._family)
         return _current_version(spi)
 
     def _compute_family(self, family: str) -> dict[str, Matrices]:
@@ -271,6 +278,14 @@ def _main_reason(status: Iterable[str], reason: Iterable[str]) -> str:
 
     pairs = zip(map(str, status), map(str, reason), strict=True)
     return main_reason(pair for pair in pairs if pair[1])
+
+
+def _require(spi: str, known: Collection[str]) -> None:
+    if spi not in known:
+        raise UnknownNameError(
+            f"The matrices of {spi!r} are not here; there are those of {name_first(known)}."
+            f"{did_you_mean(spi, known)}"
+        )
 
 
 def _current_version(spi: str) -> str:

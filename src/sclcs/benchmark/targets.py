@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs.cohort.table import FEW_VALUES, NEVER_QUANTITIES, label_column
-from sclcs.core.arguments import checked_record
+from sclcs.core.arguments import checked_methods, checked_record
 from sclcs.core.errors import InputError
 
 __all__ = ["KINDS", "Kind", "Target", "TreatAs", "column_kind", "find_target", "treatment_of"]
@@ -23,6 +23,7 @@ TreatAs = str | Sequence[str] | Mapping[str, str] | None
 FEWEST_PER_CLASS = 5  # subjects per value, on average, below which values are not classes
 
 
+@checked_methods
 @checked_record
 @dataclass(frozen=True)
 class Target:

@@ -48,7 +48,7 @@ def build_cohort(
     require_policy(on_bad)
     if zscore not in get_args(ZScore):
         raise InputError(f"Expected zscore 'none', 'scan' or 'window', got {zscore!r}.")
-    if mixed_tr not in get_args(MixedTr):
+    if not isinstance(mixed_tr, str) or mixed_tr not in get_args(MixedTr):
         raise InputError(f"Expected mixed_tr 'error' or 'keep', got {mixed_tr!r}.")
     check_tr(scans.tr)
     if len(scans.regions) < FEWEST_REGIONS:

@@ -19,7 +19,7 @@ from sclcs.cohort.frames import NamedSignals, signals_of_frames, warn_if_swapped
 from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
 from sclcs.cohort.signals import LazySignals, SignalArray, iterate_rows
 from sclcs.cohort.table import clean_table, label_column
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 from sclcs.core.notebook import card
 from sclcs.core.real_numbers import real_numbers
@@ -34,6 +34,7 @@ SHOWN = 5  # samples in a notebook
 SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
 
 
+@checked_methods
 class Cohort:
     """Samples with their facts; usually windows of one length.
 

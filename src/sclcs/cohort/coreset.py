@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked, checked_record
+from sclcs.core.arguments import checked, checked_methods, checked_record
 from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 from sclcs.core.files import require_existing
@@ -32,6 +32,7 @@ SHOWN = 5  # samples in a notebook
 COLUMNS = ("sample_id", "subject", "score", "weight")
 
 
+@checked_methods
 @checked_record
 @dataclass(frozen=True, eq=False)
 class CoreSet:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
+from sclcs.core.arguments import checked_methods
 from sclcs.core.errors import InputError, UnreadableFileError, name_first
 
 __all__ = ["KINDS", "OnBad", "Problem", "explain", "raise_for", "require_policy"]
@@ -120,6 +121,7 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Problem:
     """One offender and what is wrong with it.

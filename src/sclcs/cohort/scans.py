@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sclcs.cohort.frames import signals_of_frames
 from sclcs.cohort.problems import OnBad, Problem
 from sclcs.cohort.windows import Extent, Windowing
-from sclcs.core.arguments import checked, checked_record
+from sclcs.core.arguments import checked, checked_methods, checked_record
 from sclcs.core.errors import (
     InputError,
     SclcsError,
@@ -35,6 +35,7 @@ __all__ = ["Scan", "Scans", "ZScore", "unique_scan_ids"]
 ZScore = Literal["none", "scan", "window"]
 
 
+@checked_methods
 @checked_record
 @dataclass(frozen=True)
 class Scan:
@@ -83,6 +84,7 @@ class Scan:
             return values.astype(np.float32, copy=False)
 
 
+@checked_methods
 class Scans(Sequence[Scan]):
     """A collection of scans that share their regions; lengths may differ.
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked_record
+from sclcs.core.arguments import checked_methods, checked_record
 from sclcs.core.errors import InputError
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
 _EXTENT = re.compile(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s")
 
 
+@checked_methods
 class Seconds(float):
     """A stretch of time; how many time points it is depends on the repetition time.
 
@@ -47,6 +48,8 @@ class Seconds(float):
 
     def points(self, tr: float) -> int:
         """Return the nearest number of time points."""
+        if not 0 < tr < float("inf"):
+            raise InputError(f"The repetition time is a number of seconds above 0, got {tr!r}.")
         return round(float(self) / tr)
 
 
@@ -70,6 +73,7 @@ def parse_extent(text: str) -> Extent:
     return int(found[1]) if found[1] else Seconds(found[2])
 
 
+@checked_methods
 @checked_record
 @dataclass(frozen=True)
 class Windowing:

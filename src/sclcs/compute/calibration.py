@@ -23,6 +23,7 @@ import numpy as np
 from sclcs.cohort.cohort import Cohort
 from sclcs.compute.pieces import PieceOrder, do_piece
 from sclcs.compute.pilot import CohortShape, Pilots
+from sclcs.core.arguments import checked_methods
 from sclcs.core.progress import track
 from sclcs.spi.cost_laws import CostLaw, cost_law
 from sclcs.spi.engine import DEFAULT_MEMORY
@@ -99,6 +100,7 @@ class Start:
     memory_bytes: int
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Calibration:
     """What was measured.

@@ -8,13 +8,14 @@ import numpy as np
 
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.lengths import LENGTH_COLUMN
-from sclcs.core.arguments import checked_record
+from sclcs.core.arguments import checked_methods, checked_record
 from sclcs.core.errors import InputError
 from sclcs.core.progress import show_progress
 
 __all__ = ["CohortShape", "Pilots"]
 
 
+@checked_methods
 @checked_record
 @dataclass(frozen=True)
 class CohortShape:

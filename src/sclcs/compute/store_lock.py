@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from sclcs.core.arguments import checked, checked_record
+from sclcs.core.arguments import checked, checked_methods, checked_record
 from sclcs.core.errors import InputError, StoreInUseError
 from sclcs.core.files import explain_write_errors
 from sclcs.core.identity import Identity
@@ -26,6 +26,7 @@ SECONDS_FOR_A_START = 60  # shares start together and prepare the store one afte
 MOST_SHARES = 100_000  # more than any batch system takes in one array
 
 
+@checked_methods
 @checked_record
 @dataclass(frozen=True)
 class Share:

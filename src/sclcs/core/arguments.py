@@ -33,7 +33,7 @@ import numpy as np
 
 from sclcs.core.errors import InputError
 
-__all__ = ["checked", "checked_record"]
+__all__ = ["checked", "checked_methods", "checked_record"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -110,6 +110,41 @@ def checked_record(record: type[T]) -> type[T]:
     return record
 
 
+def checked_methods(owner: type[T]) -> type[T]:
+    """Check the arguments of a class's public methods, as :func:`checked` does.
+
+    Parameters
+    ----------
+    owner : type
+        A class that users call methods of; its constructor is not touched.
+
+    Returns
+    -------
+    type
+        The same class.
+
+    Examples
+    --------
+    >>> @checked_methods
+    ... class Pair:
+    ...     def scaled(self, factor: float) -> float:
+    ...         return 2 * factor
+    >>> Pair().scaled(factr=2)
+    Traceback (most recent call last):
+    ...
+    sclcs.core.errors.InputError: Pair.scaled cannot be called so: ...; did you mean factor?
+    """
+    fields = getattr(owner, "__dataclass_fields__", {})
+    for name, member in list(vars(owner).items()):
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if name.startswith("_") or name in fields or not inspect.isfunction(function):
+            continue
+        if not hasattr(function, "__wrapped__"):  # else it is checked already
+            call = checked(function)
+            setattr(owner, name, call if function is member else type(member)(call))
+    return owner
+
+
 def _name(function: Callable[..., Any]) -> str:
     return function.__qualname__.removesuffix(".__init__").split("<locals>.")[-1]
 
@@ -174,10 +209,12 @@ class _Names(dict[str, Any]):
             return vars(builtins)[name]
         if name == "xr":
             return import_module("xarray")
-        package = import_module("sclcs")
-        if name not in package.__all__:
-            raise KeyError(name)
-        return getattr(package, name)
+        room = ".".join(str(self.get("__name__")).split(".")[:2])
+        rooms = ["sclcs", *([room] if room.startswith("sclcs.") else [])]
+        for package in map(import_module, rooms):
+            if name in getattr(package, "__all__", ()):
+                return getattr(package, name)
+        raise KeyError(name)
 
 
 def _evaluated(annotation: Any, names: _Names) -> Any:  # noqa: ANN401

@@ -42,10 +42,10 @@ def real_numbers(values: object, expected: str) -> NDArray[Any]:
 
     Examples
     --------
-    >>> real_numbers([[1, 2], [3]], "an array (region, time)")
+    >>> real_numbers([[1, 2], [3]], "an array")
     Traceback (most recent call last):
     ...
-    sclcs.core.errors.InputError: Expected an array (region, time), got a list of unequal lists.
+    sclcs.core.errors.InputError: Expected an array, got lists of numbers of unequal lengths.
     """
     if isinstance(values, pd.DataFrame):
         return _of_frame(values, expected)
@@ -64,7 +64,7 @@ def real_numbers(values: object, expected: str) -> NDArray[Any]:
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
     except ValueError:
-        raise InputError(f"Expected {expected}, got a list of unequal lists.") from None
+        raise InputError(f"Expected {expected}, got lists of numbers of unequal lengths.") from None
     except (TypeError, RuntimeError) as error:  # objects; a tensor that is being differentiated
         told = str(error).rstrip(".")
         raise InputError(f"Expected {expected}, got {type(values).__name__}: {told}.") from None

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import UnknownNameError
 from sclcs.core.settings import Settings, setting
 
@@ -22,6 +22,7 @@ Denominator = Literal["negatives", "negatives+self", "infonce"]
 Tracking = Literal["every-epoch", "logged"]
 
 
+@checked_methods
 class EncoderSettings(Settings):
     """How the encoder is built, trained and scored; the defaults are the preset ``paper``.
 

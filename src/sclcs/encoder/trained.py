@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.cells import guard_cell, unguard_cell
 from sclcs.core.errors import InputError, name_first
 from sclcs.core.seal import read_seal
@@ -33,6 +33,7 @@ SCORES, WEIGHTS, CURVES = "scores.csv", "weights.npz", "curves.npz"
 Weights = dict[str, NDArray[np.float32]]
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class TrainedEncoder:
     """A trained encoder's scores and how they came about.

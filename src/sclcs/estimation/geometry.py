@@ -15,7 +15,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError, name_first
 
 __all__ = [
@@ -36,6 +36,7 @@ TABLE = "geometry.npz"
 NEAR = 1e-6  # of the middle of a map
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Geometry:
     """How alike operators are, and what their kernels look like.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError
 from sclcs.core.seeds import generator
 from sclcs.estimation.process import Carried, Process, left_out_halves
@@ -38,6 +38,7 @@ FEWEST_KNOWN = 4
 LEAST_WEIGHT = 0.2
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Scores of operators on everybody, exact or estimated, with joint uncertainty.

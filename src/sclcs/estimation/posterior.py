@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError
 from sclcs.estimation.kriging import Estimate
 
@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 DRAWS = 4000
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Outlook:
     """Probabilities and regret, from joint draws of all scores.
@@ -53,7 +54,12 @@ class Outlook:
 
     def gain_of(self, operators: Sequence[int]) -> float:
         """Return the expected improvement if all these operators were computed on everybody."""
-        return float(self.ahead[list(operators)].max(axis=0).mean())
+        places = list(operators)
+        if not places or not set(places) <= set(range(len(self.ahead))):
+            raise InputError(
+                f"Expected places of operators from 0 to {len(self.ahead) - 1}, got {places}."
+            )
+        return float(self.ahead[places].max(axis=0).mean())
 
 
 @checked

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sclcs.core.arguments import checked_methods
 from sclcs.core.errors import UnknownNameError
 from sclcs.experiments.setup import Cell, Row, Setup
 from sclcs.experiments.tables import Table
@@ -44,6 +45,7 @@ def usual_operators(setup: Setup) -> Sequence[str]:
     return [spis] if isinstance(spis, str) else spis
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of the paper, made again.

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError
 from sclcs.pyspi.config_files import read_identifiers
 from sclcs.pyspi.data import Data
@@ -42,6 +42,7 @@ class SPI:
     labels: tuple[str, ...]
 
 
+@checked_methods
 class Calculator:
     """Compute many operators on one dataset, with pyspi's interface and numbers.
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError
+from sclcs.core.real_numbers import real_numbers
 from sclcs.pyspi.utils import elsewhere
 
 __all__ = ["Data"]
@@ -19,6 +20,7 @@ __getattr__ = elsewhere(__name__)
 Floats = NDArray[np.float64]
 
 
+@checked_methods
 class Data:
     """Time series of several processes (regions), in pyspi's form.
 
@@ -94,8 +96,22 @@ class Data:
         """Number of time points."""
         return int(self._values.shape[1])
 
-    def to_numpy(self) -> Floats:
-        """Return the series (process, time), before z-scoring."""
+    def to_numpy(self, realisation: int | None = None, squeeze: bool = False) -> Floats:  # noqa: ARG002
+        """Return the series (process, time), before z-scoring.
+
+        Parameters
+        ----------
+        realisation : int, optional
+            pyspi counts realisations; there is one here, 0.
+        squeeze : bool
+            Not used: there is no axis of realisations.
+
+        Returns
+        -------
+        array, shape (process, time)
+        """
+        if realisation not in {None, 0}:
+            raise InputError(f"A dataset has one realisation, 0; got {realisation}.")
         return self._values.copy()
 
 
@@ -105,15 +121,9 @@ def _checked(data: ArrayLike, dim_order: str) -> Floats:
             f"Expected an array (process, time), got the text {str(data)!r}; read a file first, "
             'with np.load or pd.read_csv: Data(np.load("scan.npy")).'
         )
-    try:
-        values = np.asarray(data)
-    except ValueError as error:
-        raise InputError(f"Expected an array (process, time) of numbers: {error}.") from error
-    if values.dtype.kind not in "fiu" or values.ndim != 2:
-        raise InputError(
-            "Expected an array (process, time) of real numbers, got "
-            f"{type(data).__name__} of shape {values.shape} and type {values.dtype}."
-        )
+    values = real_numbers(data, "an array (process, time)")
+    if values.ndim != 2:
+        raise InputError(f"Expected an array (process, time), got the shape {values.shape}.")
     values = values.astype(np.float64)
     if not np.isfinite(values).all():
         raise InputError(

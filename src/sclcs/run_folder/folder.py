@@ -37,7 +37,7 @@ from sclcs.benchmark.card import Card
 from sclcs.benchmark.ranking import Ranking
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import (
     DamagedStoreError,
     InputError,
@@ -63,6 +63,7 @@ __all__ = ["RunFolder"]
 _FINISHED = frozenset({"done", "to be checked"})
 
 
+@checked_methods
 class RunFolder:
     """A folder of a run, finished or not.
 

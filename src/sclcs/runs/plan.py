@@ -17,7 +17,7 @@ from sclcs.compute.calibration import Calibration, calibrate
 from sclcs.compute.cost import Cost, cost_of_work, total_cost
 from sclcs.compute.executors.local import process_count
 from sclcs.compute.pilot import CohortShape
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError
 from sclcs.core.provenance import plain
 from sclcs.runs.selection_cost import SelectionCost, selection_cost
@@ -27,6 +27,7 @@ from sclcs.spi.sets import resolve
 __all__ = ["CohortShape", "Cost", "CostPlan", "predict_costs"]
 
 
+@checked_methods
 @dataclass(frozen=True)
 class CostPlan:
     """What a cohort will cost.

@@ -14,7 +14,7 @@ import pandas as pd
 from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.verdict import entry_name
 from sclcs.cohort.coreset import CoreSet
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.notebook import card
 from sclcs.core.provenance import plain
 from sclcs.report import run_answers
@@ -25,6 +25,7 @@ __all__ = ["RunResult"]
 SHOWN = 3
 
 
+@checked_methods
 @dataclass(frozen=True)
 class RunResult:
     """What a run found, and where it is.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError, UnknownNameError
 from sclcs.core.provenance import plain
 from sclcs.core.settings import Settings
@@ -56,6 +56,7 @@ class NoParameters(Settings):
     """Of methods that have none."""
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Selector:
     """A method that chooses samples.

@@ -15,13 +15,15 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
+from sclcs.core.errors import InputError
 
 __all__ = ["REFERENCE_REGIONS", "REFERENCE_TIMEPOINTS", "CostLaw", "cost_law", "cost_laws"]
 
 REFERENCE_REGIONS, REFERENCE_TIMEPOINTS = 33, 70
 
 
+@checked_methods
 @dataclass(frozen=True)
 class CostLaw:
     """Seconds of a family as ``seconds * (N / 33) ** a * (T / 70) ** b``.
@@ -47,6 +49,11 @@ class CostLaw:
 
     def growth(self, start: tuple[int, int], end: tuple[int, int]) -> float:
         """Return by how much the cost grows from one size (regions, time points) to another."""
+        if min(*start, *end) < 1:
+            raise InputError(
+                "Expected sizes (regions, time points) of at least 1, got "
+                f"{tuple(start)} and {tuple(end)}."
+            )
         regions = (end[0] / start[0]) ** self.exponent_regions
         return float(regions * (end[1] / start[1]) ** self.exponent_timepoints)
 

@@ -33,7 +33,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.table import table_from_csv
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import DamagedStoreError, InputError, UnknownNameError, name_first
 from sclcs.core.logging import get_logger
 from sclcs.core.seal import check_seal
@@ -59,9 +59,10 @@ SAMPLES_FILE = "samples.csv"
 RESUME = "run the same `sclcs compute` again: it computes what is missing or damaged"
 
 _log = get_logger(__name__)
-Rows = Sequence[int] | NDArray[np.integer[Any]]
+Rows = Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
 
+@checked_methods
 class FCStore:
     """Matrices of operators on the samples of a cohort; :meth:`open` one to read it.
 
@@ -252,7 +253,12 @@ class FCStore:
         list of Piece
             By block, then by family, with the operators that are missing there.
         """
-        names = self.operators if operators is None else operators
+        names = self.operators if operators is None else list(operators)
+        unknown = [name for name in names if name not in operator_facts()]
+        if unknown:
+            raise UnknownNameError(
+                f"No operator is called {name_first(unknown)}; `sclcs spis list` shows all of them."
+            )
         return Ledger(self.layout).missing(self.layout.pieces(names), check=check)
 
     def verify(self) -> list[Piece]:

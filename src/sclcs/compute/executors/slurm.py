@@ -21,6 +21,7 @@ from pydantic import AfterValidator
 from sclcs.compute.cutting import Part, longest_within
 from sclcs.compute.executors import ExecutorKind, Handover
 from sclcs.compute.shares import Work
+from sclcs.core.arguments import checked_methods
 from sclcs.core.errors import InputError
 from sclcs.core.files import explain_write_errors, require_existing, write_text
 from sclcs.core.gate import read_yaml
@@ -49,6 +50,7 @@ def _one_line(text: str) -> str:
 Line = Annotated[str, AfterValidator(_one_line)]
 
 
+@checked_methods
 class SlurmConfig(Settings):
     """What to ask SLURM for: the keys of the YAML file."""
 

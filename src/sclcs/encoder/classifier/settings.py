@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from sclcs.core.arguments import checked_methods
 from sclcs.core.settings import Settings, setting
 
 __all__ = ["ClassifierSettings", "LearningSettings"]
@@ -38,6 +39,7 @@ class LearningSettings(Settings):
     )
 
 
+@checked_methods
 class ClassifierSettings(LearningSettings):
     """How the classifier is built, trained and watched; the defaults are the paper's.
 

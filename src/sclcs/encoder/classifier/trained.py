@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_methods
 from sclcs.encoder.classifier.settings import ClassifierSettings
 from sclcs.encoder.training_folder import reading_training, training_facts, writing_training
 
@@ -32,6 +32,7 @@ ARRAYS = (
 )
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class TrainedClassifier:
     """What the classifier predicted for each sample, epoch by epoch.

@@ -8,6 +8,7 @@ import webbrowser
 from html import escape
 from pathlib import Path
 
+from sclcs.core.arguments import checked_methods
 from sclcs.core.errors import InputError
 from sclcs.core.files import explain_write_errors, write_text
 
@@ -22,6 +23,7 @@ def page_path(file_name: str | os.PathLike[str]) -> Path:
     return path
 
 
+@checked_methods
 class HTMLReport:
     """One offline page of HTML: in a notebook, a browser or a file, as nilearn's reports.
 
