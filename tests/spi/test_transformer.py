@@ -197,3 +197,46 @@ def test_other_regions_than_fitted(scans):
 
 def test_the_front_door_knows_it():
     assert sclcs.FCTransformer is FCTransformer
+
+
+def test_other_columns_than_those_of_the_fit_are_refused(scans):
+    frames = [pd.DataFrame(scan, columns=list("abcd")) for scan in scans]
+    fitted = FCTransformer().fit(frames)
+    with pytest.raises(InputError, match=r"feature names should match.*their order is another"):
+        fitted.transform([frame[list("dcba")] for frame in frames])
+    with pytest.raises(InputError, match="these were not there: e"):
+        fitted.transform([frame.rename(columns={"b": "e"}) for frame in frames])
+    np.testing.assert_array_equal(fitted.transform(scans), fitted.transform(frames))
+
+
+def test_nullable_columns_are_numbers(scans):
+    frames = [pd.DataFrame(scan).astype("Float64") for scan in scans]
+    np.testing.assert_array_equal(
+        FCTransformer().fit_transform(frames), FCTransformer().fit_transform(scans)
+    )
+    frames[1].iloc[3, 2] = pd.NA
+    with pytest.raises(InputError, match="sample 1: NaN or infinity"):
+        FCTransformer().fit(frames)
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ([np.ma.masked_greater(np.arange(20.0).reshape(10, 2), 5)], "sample 0: masked values"),
+        ([[[1, 2], [3]]], "sample 0: no array, but list"),
+        ({"a": np.ones((9, 2))}, "got dict; put a single scan into a list"),
+        (sclcs.simulate_cohort(3, 1, 4, length=20, stride=20), r"got Cohort; .*cohort\.signals"),
+    ],
+)
+def test_what_is_no_list_of_samples_is_named(samples, message):
+    with pytest.raises(InputError, match=message):
+        FCTransformer().fit(samples)
+
+
+def test_a_call_with_a_wrong_name_is_a_sentence(scans):
+    with pytest.raises(InputError, match=r"FCTransformer cannot be called so.*did you mean spi\?"):
+        FCTransformer(spis="pearson")
+    with pytest.raises(InputError, match="missing a required argument: 'X'"):
+        FCTransformer().fit()
+    with pytest.raises(InputError, match="n_jobs of FCTransformer to be a whole number"):
+        FCTransformer(n_jobs="two").fit(scans)

@@ -33,7 +33,7 @@ import numpy as np
 
 from sclcs.core.errors import InputError
 
-__all__ = ["checked", "checked_methods", "checked_record"]
+__all__ = ["checked", "checked_call", "checked_methods", "checked_record"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -88,6 +88,32 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
                 raise _wrong(function, name, value, kinds[0][name])
             if name not in signature.parameters and not _fits(value, kinds[1]):
                 raise _wrong(function, name, value, kinds[1])
+        return function(*args, **kwargs)
+
+    return call
+
+
+def checked_call(function: Callable[P, T]) -> Callable[P, T]:
+    """Check only that a function can be called so; its types are checked when they are used.
+
+    Parameters
+    ----------
+    function : callable
+        Such as the constructor of a scikit-learn estimator, which must take anything.
+
+    Returns
+    -------
+    callable
+        The same function; a name that is not there is an :class:`~sclcs.core.InputError`.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise _uncallable(function, signature, error) from None
         return function(*args, **kwargs)
 
     return call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sclcs.core.arguments import checked
+from sclcs.core.arguments import checked, checked_call
 from sclcs.core.errors import InputError, name_first
 from sclcs.numerics.arrays import Array
 from sclcs.spi.catalogue import operator_facts
@@ -64,6 +64,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     (3, 10)
     """
 
+    @checked_call
     def __init__(
         self,
         spi: str | Sequence[str] = "cov_EmpiricalCovariance",
@@ -81,6 +82,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.seed = seed
         self.n_jobs = n_jobs
 
+    @checked_call
     def fit(self, X: Sequence[ArrayLike], y: object = None) -> Self:  # noqa: ARG002
         """Check the samples and the operators; there is nothing to learn.
 
@@ -111,6 +113,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
             del self.feature_names_in_
         return self
 
+    @checked_call
     def transform(self, X: Sequence[ArrayLike]) -> Array:
         """Compute the operators.
 
@@ -133,6 +136,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"X has {samples[0].shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input: the number of regions it was fitted on."
             )
+        self._refuse_other_regions(X)
         matrices = self._compute(samples)
         if self.vectorize:
             parts = [
@@ -141,6 +145,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
             return np.concatenate(parts, axis=1)
         return matrices if len(self.spis_) > 1 else matrices[:, 0]
 
+    @checked_call
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the features of vectors, for example ``kendalltau:PCC--mPFC``.
 
@@ -173,6 +178,18 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
             for row, column in np.argwhere(self._mask(spi))
         ]
         return np.asarray(names, dtype=object)
+
+    def _refuse_other_regions(self, X: Sequence[ArrayLike]) -> None:
+        """Raise if data frames have other columns, or another order, than those of the fit."""
+        names, fitted = _region_names(X), getattr(self, "feature_names_in_", None)
+        if names is None or fitted is None or list(names) == list(fitted):
+            return
+        other = [name for name in names if name not in set(fitted)]
+        told = f"these were not there: {name_first(other)}" if other else "their order is another"
+        raise InputError(
+            "The feature names should match those that were passed during fit: the columns "
+            f"(regions) of the data frames differ, {told}; give the same columns."
+        )
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
@@ -215,22 +232,28 @@ def _check_parameters(
     """Check the parameters when they are used, as scikit-learn wants it."""
 
 
-_check_parameters.__qualname__ = "FCTransformer"  # in messages
+# What messages call it.
+_check_parameters.__wrapped__.__qualname__ = "FCTransformer"  # type: ignore[attr-defined]
 
 
 def _check_samples(X: Sequence[ArrayLike]) -> list[Array]:
     """Return the samples as arrays, or name all that cannot be used."""
-    if isinstance(X, pd.DataFrame | str) or not hasattr(X, "__len__"):
-        raise InputError(f"Expected a list of arrays (time, region), got {type(X).__name__}.")
+    several = isinstance(X, Sized) and isinstance(X, Iterable)
+    if isinstance(X, pd.DataFrame | str | Mapping) or not several:
+        raise InputError(
+            f"Expected a list of arrays (time, region), got {type(X).__name__}; put a single scan "
+            "into a list, and make one of a cohort: [sample.T for sample in cohort.signals]."
+        )
     if len(X) == 0:
         raise InputError("Expected at least one sample, found 0 samples; X is empty.")
-    samples = [np.asarray(sample) for sample in X]
-    bad = [f"sample {k}: {problem}" for k, s in enumerate(samples) if (problem := _problem(s))]
+    read = [_array(sample) for sample in X]
+    bad = [f"sample {place}: {problem}" for place, (_, problem) in enumerate(read) if problem]
     if bad:
         raise InputError(
             f"Expected arrays of shape (time, region) with finite real numbers, found "
             f"{name_first(bad)}. A single scan goes into a list."
         )
+    samples = [sample for sample, _ in read]
     regions = sorted({sample.shape[1] for sample in samples})
     if len(regions) > 1:
         raise InputError(
@@ -238,6 +261,19 @@ def _check_samples(X: Sequence[ArrayLike]) -> list[Array]:
             f"{name_first(regions)} regions; the axes are (time, region)."
         )
     return [np.asarray(sample, dtype=np.float64) for sample in samples]
+
+
+def _array(sample: ArrayLike) -> tuple[NDArray[Any], str]:
+    """Return a sample as an array, and what is wrong with it."""
+    if isinstance(sample, pd.DataFrame) and all(kind.kind in "fiu" for kind in sample.dtypes):
+        array = sample.to_numpy(dtype=np.float64, na_value=np.nan)  # also of nullable types
+        return array, _problem(array)
+    try:
+        array = np.asarray(sample)
+    except (ValueError, RuntimeError):  # unequal lists; a tensor that is being differentiated
+        return np.empty((0, 0)), f"no array, but {type(sample).__name__}"
+    masked = isinstance(sample, np.ma.MaskedArray) and np.ma.is_masked(sample)
+    return array, "masked values" if masked else _problem(array)
 
 
 def _problem(sample: NDArray[Any]) -> str:
