@@ -19,6 +19,7 @@ __all__ = [
     "CANNOT_ANSWER",
     "Verdict",
     "answered",
+    "between_sentence",
     "effect_sentence",
     "entry_name",
     "find_verdict",
@@ -234,8 +235,8 @@ def _alone(effect: Mapping[str, Any], what: str) -> str:
     return f" Its score may say how it sees {effect['exchangeable']}, and nothing of {what}."
 
 
-def _between(ranking: Ranking) -> str:
-    """Explain a score that p does not speak of: the target differs between sites."""
+def between_sentence(ranking: Ranking) -> str:
+    """Say what a score contains that p does not speak of: the target differs between sites."""
     effect = ranking.findings.get("effect")
     if effect is None or effect["p"] is None or not _tells(effect):
         return ""  # without p, sites tell the target altogether, as the answer says
@@ -248,9 +249,17 @@ def _between(ranking: Ranking) -> str:
         )
     return (
         f"{what} differs between groups of {group}, which explain {effect['between']:.0%} of it. "
-        f"Scores contain that part{shuffled}; p does not. Give {group} as a covariate to take it "
-        "out of the scores, too."
+        f"Scores contain that part{shuffled}; p does not."
     )
+
+
+def _between(ranking: Ranking) -> str:
+    """Explain a score that p does not speak of, and say what can be done."""
+    told = between_sentence(ranking)
+    if not told:
+        return ""
+    group = ranking.findings["effect"]["exchangeable"]
+    return f"{told} Give {group} as a covariate to take it out of the scores, too."
 
 
 def _halves(ranking: Ranking) -> float | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sclcs.benchmark.criteria import find_criterion
 from sclcs.benchmark.ranking import Ranking
-from sclcs.benchmark.verdict import entry_name
+from sclcs.benchmark.verdict import between_sentence, entry_name
 from sclcs.report.html.citations import (
     ADJUSTED_PERMUTATION,
     BEST_SET,
@@ -328,9 +328,12 @@ def _winner(run: RunParts, task: str) -> tuple[str, str]:
         return f"For {task}: {judged.headline}", str(facts["reference"])
     where = "on the whole cohort" if found.everybody else "on the core-set (not yet confirmed)"
     ends = interval(best["low"], best["high"])
+    effect = "" if judged.effect is None else judged.effect.text
+    told = judged.headline if effect in {"", judged.headline} else f"{judged.headline} {effect}"
+    between = between_sentence(found.basis)
     sentence = (
-        f"For {task}: {judged.headline} The highest score {where} is that of {entry_name(best)}: "
+        f"For {task}: {told} The highest score {where} is that of {entry_name(best)}: "
         f"{label_of(found.basis)} {number(best['score'])}"
-        f"{'' if ends == '–' else f' ({ends})'}."
+        f"{'' if ends == '–' else f' ({ends})'}.{' ' if between else ''}{between}"
     )
     return sentence, str(facts["reference"])

@@ -15,6 +15,7 @@ from sclcs.benchmark.ranking import Ranking
 from sclcs.benchmark.ranks import DECIMALS
 from sclcs.benchmark.verdict import (
     Verdict,
+    between_sentence,
     effect_sentence,
     entry_name,
     find_verdict,
@@ -70,11 +71,14 @@ class Judgement:
         The answer in one sentence.
     remarks : list of Remark
         What it rests on.
+    effect : Remark, optional
+        The one of these that says whether there is an effect; None if that was not tested.
     """
 
     badge: Remark
     headline: str
     remarks: list[Remark]
+    effect: Remark | None = None
 
 
 def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
@@ -100,7 +104,7 @@ def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
         _unchecked(run, task) if chosen else None,
         _truth(run, task, best) if confirmed is not None and not chosen else None,
         _certificate(run, task),
-        *_design(run, task),
+        *_design(run, task, basis),
         *_estimated(run, task, basis),
     ]
     said = {verdict.text, *([effect.text] if effect else [])}
@@ -114,8 +118,8 @@ def judge(run: RunParts, task: str, basis: Ranking) -> Judgement:
     if effect is not None and effect.kind == "bad":  # nothing else can be said about noise
         true_anyway = set(without_effect(basis))
         headline, shown = effect.text, [item for item in rest if item.text in true_anyway]
-        shown += _design(run, task)
-    return Judgement(badge, headline, shown)
+        shown += _design(run, task, basis)
+    return Judgement(badge, headline, shown, effect)
 
 
 def _badge(
@@ -148,7 +152,8 @@ def _of_checked(basis: Ranking, verdict: Verdict) -> str:
 def _remark(text: str) -> Remark:
     """Return a sentence of a ranking; those that warn are marked."""
     warns = ("This cohort cannot", "The cohort orders operators only", "Matrices of")
-    return Remark("caution" if text.startswith(warns) else "plain", text)
+    warned = text.startswith(warns) or "Scores contain that part" in text
+    return Remark("caution" if warned else "plain", text)
 
 
 def _plain_effect(basis: Ranking) -> Remark | None:
@@ -273,11 +278,13 @@ def _truth(run: RunParts, task: str, best: str) -> Remark | None:
     )
 
 
-def _design(run: RunParts, task: str) -> list[Remark]:
+def _design(run: RunParts, task: str, basis: Ranking) -> list[Remark]:
     """Say what else may explain the effect: what the label goes with and is not taken out."""
     taken_out = {*run.config.covariates, run.config.within}
-    found = cautions(run.check.get("design", []), task, taken_out)
-    return [Remark("caution", text) for text in found]
+    problems = run.check.get("design", [])
+    if between_sentence(basis):  # which says of the site what the check would say again
+        problems = [entry for entry in problems if entry["kind"] != "goes-with-site"]
+    return [Remark("caution", text) for text in cautions(problems, task, taken_out)]
 
 
 def _estimated(run: RunParts, task: str, basis: Ranking) -> list[Remark]:
