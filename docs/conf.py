@@ -120,6 +120,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,  # its page would ask a network for scripts
     "show_signature": False,
     "min_reported_time": 1e9,
     "image_scrapers": ("matplotlib",),

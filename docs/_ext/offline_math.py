@@ -33,7 +33,7 @@ def picture(formula: str, size: float) -> str:
     data = base64.b64encode(target.getvalue()).decode()
     style = f"vertical-align:{-depth - 1:.1f}px;height:{height + 2:.1f}px"
     return (
-        f'<img class="formula" src="data:image/svg+xml;base64,{data}" '
+        f'<img class="formula dark-light" src="data:image/svg+xml;base64,{data}" '
         f'alt="{html.escape(formula.strip())}" style="{style}">'
     )
 
