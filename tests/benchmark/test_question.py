@@ -78,7 +78,9 @@ def test_categories_block_pairs_and_numbers_cannot(samples):
     compared = question.pairs.pair_kinds >= 0
     assert not compared[sites[:, None] != sites[None, :]].any()
     CRITERIA["cohen_d"].check(question)
-    with pytest.raises(InputError, match="cohen_d compares pairs and cannot take age out"):
+    with pytest.raises(
+        InputError, match=r"cohen_d compares pairs and cannot take numbers out \(age\)"
+    ):
         CRITERIA["cohen_d"].check(make_question(wide, "diagnosis", covariates="age"))
     with pytest.raises(InputError, match=r"code has 3 different numbers.*--as code=number"):
         make_question(wide, "diagnosis", covariates="code")

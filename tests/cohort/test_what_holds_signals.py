@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from sclcs import Cohort, Scan, Scans
+from sclcs import Cohort, Ranking, Scan, Scans, plot, simulate_cohort
+from sclcs.benchmark import rank
 from sclcs.core import InputError, UnreadableFileError
+from sclcs.estimation import map_operators
 from sclcs.spi import compute
 
 ARRAY = np.random.default_rng(0).normal(size=(3, 4, 20))  # sample, region, time
@@ -147,3 +149,46 @@ def test_a_scan_that_cannot_be_loaded_is_named_and_can_be_left_out(load, message
 def test_scans_are_not_samples():
     with pytest.raises(InputError, match=r"\.windows\(length, stride\)"):
         compute(Scans.from_arrays(ARRAY, list("xyz")), "pearson")
+
+
+def test_a_table_that_cannot_be_kept_is_refused(tmp_path):
+    with pytest.raises(InputError, match="these are repeated: subject, window"):
+        Cohort(ARRAY, pd.concat([TABLE, TABLE], axis=1))
+    for window in ("first", np.nan, None, 0.5):
+        with pytest.raises(InputError, match="column window is the number of the sample"):
+            Cohort(ARRAY, TABLE.assign(window=window))
+    for odd in (object(), ARRAY):
+        with pytest.raises(InputError, match="provenance of JSON values"):
+            Cohort(ARRAY, TABLE, provenance={"odd": odd}).save(tmp_path / "cohort")
+    assert list(tmp_path.iterdir()) == []
+    kept = Cohort(ARRAY, TABLE, provenance={"n": np.int64(3)}).save(tmp_path / "cohort")
+    assert Cohort.open(kept).provenance["n"] == 3
+
+
+def test_a_path_is_opened_first():
+    with pytest.raises(
+        InputError, match=r"got 'c.zarr'; open it first, with Cohort\.open\('c.zarr'"
+    ):
+        rank("c.zarr", "subject")
+    with pytest.raises(InputError, match=r"open it first, with Ranking\.open\('r.csv'\)"):
+        plot.ranking("r.csv")
+    with pytest.raises(InputError, match="name of a CSV file, got the folder"):
+        Ranking.open(".")
+
+
+def test_infinite_numbers_are_named_before_anything_is_computed():
+    cohort = simulate_cohort(6, 1, 3, length=20, stride=20, seed=0)
+    ages = [30.0, np.inf, 31, 32, 33, 34]
+    cohort = Cohort(cohort.signals, cohort.samples.assign(age=ages))
+    for arguments in ({"task": "age"}, {"task": "diagnosis", "covariates": ["age"]}):
+        with pytest.raises(
+            InputError, match=r"column age, but it is infinite for sub-\S+; correct"
+        ):
+            rank(cohort, spis="pearson", treat_as="age=number", **arguments)
+
+
+def test_nothing_to_draw_is_said():
+    with pytest.raises(InputError, match="at least one region"):
+        plot.matrix(np.zeros((0, 0)))
+    with pytest.raises(InputError, match="finite similarities"):
+        map_operators(np.full((3, 3), np.nan))

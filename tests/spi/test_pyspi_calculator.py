@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import pickle
 
@@ -375,6 +376,30 @@ def test_names_that_are_not_here_say_what_to_use(module, name, message):
         exec(f"from sclcs.pyspi.{module} import {name}")  # noqa: S102 (an import, as users write it)
 
 
+def test_members_that_are_not_here_say_so(dataset):
+    calc = Calculator(dataset, subset="fabfour")
+    with pytest.raises(
+        UnknownNameError, match=r"Calculator\.set_group is not here; keep your groups"
+    ):
+        calc.set_group(["rest"])
+    with pytest.raises(UnknownNameError, match="Calculator has no member 'tabel'"):
+        calc.tabel  # noqa: B018
+    with pytest.raises(AttributeError, match="Data has no member"):
+        calc.dataset.n_replications  # noqa: B018
+    assert not hasattr(calc, "group")
+    np.testing.assert_array_equal(calc.dataset.to_numpy(realisation=0, squeeze=True), dataset)
+    with pytest.raises(InputError, match="one realisation"):
+        calc.dataset.to_numpy(realisation=1)
+    assert pickle.loads(pickle.dumps(calc)).n_spis == copy.deepcopy(calc).n_spis == 4  # noqa: S301
+
+
+def test_nullable_columns_are_numbers_and_masks_are_refused(dataset):
+    frame = pd.DataFrame(dataset).astype("Float64")
+    np.testing.assert_array_equal(Data(frame).to_numpy(), dataset)
+    with pytest.raises(InputError, match="masked"):
+        Data(np.ma.masked_greater(dataset, 0))
+
+
 def test_the_order_is_that_of_the_file(tmp_path, dataset):
     file = tmp_path / "mine.yaml"
     file.write_text(
@@ -392,6 +417,7 @@ def test_the_order_is_that_of_the_file(tmp_path, dataset):
         (".statistics.basic:\n  Covariance:\n  - estimatr: OAS\n", InputError, "no parameter est"),
         (".s:\n  Covariance:\n  - estimator: Mine\n", UnknownNameError, "would be 'cov_Mine'"),
         ("- a\n- b\n", UnreadableFileError, "module: class"),
+        (".s:\n  DynamicTimeWarping:\n  - global_constraint: 3\n", UnknownNameError, "dtw"),
         (".s:\n  Covariance: 3\n", UnreadableFileError, "list of configurations"),
         ("{}", UnreadableFileError, "found none"),
         ("a: [", UnreadableFileError, "Expected YAML"),

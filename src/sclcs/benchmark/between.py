@@ -67,4 +67,6 @@ def _between(columns: Floats, groups: Integers) -> float:
     means = sums / np.maximum(sizes, 1)[:, None]
     inside = ((columns - means[groups]) ** 2).sum()
     total = ((columns - columns.mean(axis=0)) ** 2).sum()
+    if total == 0:
+        return 0.0  # nothing varies
     return float(1.0 - inside / (n_cases - n_groups) * (n_cases - 1) / total)

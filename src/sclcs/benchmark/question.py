@@ -409,6 +409,7 @@ def make_question(
         label_column(samples, name)
     if names and found.kind == "subject":
         raise InputError("Fingerprinting compares persons with themselves; it takes no covariates.")
+    _refuse_infinite(samples, (found.name, *names))
     rows, weights = _chosen(samples, coreset)
     question = Question(
         found,
@@ -428,6 +429,18 @@ def make_question(
     )
     _check_question(question)
     return question
+
+
+def _refuse_infinite(samples: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Raise if a number that is asked about or taken out is infinite."""
+    for name in (name for name in columns if name in samples):
+        column = samples[name]
+        if column.dtype.kind == "f" and np.isinf(column.to_numpy()).any():
+            raise InputError(
+                f"Expected finite numbers in the column {name}, but it is infinite for "
+                f"{name_first(samples.index[np.isinf(column.to_numpy())])}; correct them, or leave "
+                "them empty."
+            )
 
 
 def _check_question(question: Question) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from sclcs.cohort.table import clean_table, label_column
 from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError, UnknownNameError, name_first
 from sclcs.core.notebook import card
+from sclcs.core.provenance import plain
 from sclcs.core.real_numbers import real_numbers
 from sclcs.store import atomic_group
 
@@ -246,11 +248,12 @@ class Cohort:
         """
         from sclcs.cohort.storage import CohortWriter
 
+        provenance = _json_values(self.provenance)
         with atomic_group(path) as folder:
             writer = CohortWriter(folder, self.n_regions, self.n_timepoints)
             for block in iterate_rows(self.signals):
                 writer.append(block)
-            writer.finish(self.samples, self.regions, self.tr, self.provenance, self.truth)
+            writer.finish(self.samples, self.regions, self.tr, provenance, self.truth)
         return Path(path)
 
     @classmethod
@@ -323,6 +326,15 @@ class Cohort:
             "truth": self.truth,
         }
         return Cohort(**(fields | changes))
+
+
+def _json_values(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return dict(json.loads(json.dumps(plain(provenance))))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Expected a provenance of JSON values (texts, numbers, lists), but {error}."
+        ) from error
 
 
 def _in_order(frames: NamedSignals, ids: list[str]) -> NamedSignals:

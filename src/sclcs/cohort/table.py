@@ -54,9 +54,15 @@ def clean_table(samples: pd.DataFrame) -> pd.DataFrame:
             f"The table of samples needs the columns {', '.join(REQUIRED)}, "
             f"but {name_first(missing)} is not there; it has {name_first(samples.columns, 10)}."
         )
+    repeated = samples.columns[samples.columns.duplicated()].unique()
+    if len(repeated):
+        raise InputError(
+            "Every column of the table of samples needs a name of its own, but these are "
+            f"repeated: {name_first(repeated)}."
+        )
     columns = {str(name): _plain(samples[name]) for name in samples.columns}
     columns["subject"] = _as_strings(samples["subject"])
-    columns["window"] = samples["window"].to_numpy(dtype=np.int64)
+    columns["window"] = _windows(samples["window"])
     table = _frame([str(name) for name in samples.index], columns)
     _check_ids(table)
     return table
@@ -99,6 +105,16 @@ def _as_strings(column: pd.Series) -> np.ndarray:
     values = np.empty(len(column), dtype=object)
     values[:] = [None if pd.isna(value) or str(value) == "" else str(value) for value in column]
     return values
+
+
+def _windows(column: pd.Series) -> np.ndarray:
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
+        raise InputError(
+            "The column window is the number of the sample within its subject, 0, 1, ..., but "
+            f"holds {name_first(column.unique())}."
+        )
+    return numbers.astype(np.int64)
 
 
 def _plain(column: pd.Series) -> np.ndarray:

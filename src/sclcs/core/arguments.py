@@ -194,8 +194,18 @@ def _uncallable(
 
 def _wrong(function: Callable[..., Any], name: str, value: object, kind: object) -> InputError:
     return InputError(
-        f"Expected {name} of {_name(function)} to be {_words(kind)}, got {_shown(value)}."
+        f"Expected {name} of {_name(function)} to be {_words(kind)}, got {_shown(value)}"
+        f"{_advice(value, kind)}."
     )
+
+
+def _advice(value: object, kind: object) -> str:
+    """Return how to open what was given as a path."""
+    parts = get_args(kind) if get_origin(kind) in {Union, types.UnionType} else (kind,)
+    openers = [part for part in parts if isinstance(part, type) and hasattr(part, "open")]
+    if not isinstance(value, str | os.PathLike) or not openers:
+        return ""
+    return f"; open it first, with {openers[0].__name__}.open({os.fspath(value)!r})"
 
 
 def _flat(given: Mapping[str, Any], signature: inspect.Signature) -> dict[str, Any]:
@@ -315,9 +325,9 @@ def _fits(value: Any, kind: Any) -> bool:  # noqa: ANN401, PLR0911
 
 
 _ARRAYS: Mapping[type, tuple[str, str]] = {
-    np.floating: ("an array of numbers", "fiu"),
-    np.integer: ("an array of whole numbers", "iu"),
-    np.bool_: ("an array of true and false", "b"),
+    np.floating: ("a numpy array of numbers", "fiu"),
+    np.integer: ("a numpy array of whole numbers", "iu"),
+    np.bool_: ("a numpy array of true and false", "b"),
 }
 
 

@@ -52,6 +52,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 def sidecar_path(path: str | os.PathLike[str]) -> Path:
     """Return where the sidecar of a table is: ``core.csv`` has ``core.json`` beside it."""
+    if not Path(path).name:
+        raise InputError(f"Expected the name of a CSV file, got the folder {str(path)!r}.")
     return Path(path).with_suffix(".json")
 
 

@@ -279,6 +279,8 @@ def map_operators(similarity: Floats) -> Floats:
         The signs are chosen so that the first operator that is not in the middle lies to the
         upper right.
     """
+    if not np.isfinite(similarity).all():
+        raise InputError("Expected finite similarities, but some are NaN or infinite.")
     distance = np.maximum(2 - 2 * similarity, 0.0)
     centre = np.eye(len(distance)) - 1 / len(distance)
     values, vectors = np.linalg.eigh(-0.5 * centre @ distance @ centre)

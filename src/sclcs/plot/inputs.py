@@ -75,6 +75,8 @@ def named_matrix(
             "Expected one matrix (region, region) of numbers, got the shape "
             f"{array.shape} of type {array.dtype}; choose one operator with .sel(spi=...)."
         )
+    if len(array) == 0:
+        raise InputError("Expected a matrix of at least one region, got an empty one.")
     chosen = names if regions is None else [str(name) for name in regions]
     if len(chosen) != len(array):
         raise InputError(f"Expected {len(array)} names of regions, got {len(chosen)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from sclcs.core.errors import InputError
 from sclcs.pyspi.config_files import read_identifiers
 from sclcs.pyspi.data import Data
 from sclcs.pyspi.subsets import subset_identifiers
-from sclcs.pyspi.utils import elsewhere
+from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
 from sclcs.spi.catalogue import catalogue_rows
 from sclcs.spi.engine import compute_batch
 
@@ -113,6 +113,9 @@ class Calculator:
 
     def __repr__(self) -> str:
         return f"Calculator({self.n_spis} operators, {self._dataset or 'no dataset'})"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise MemberElsewhereError.of("Calculator", name)
 
     @property
     def n_spis(self) -> int:

@@ -143,7 +143,9 @@ def _plain(word: str) -> tuple[dict[str, Any], Callable[[Config], str]]:
 def _constrained(word: str) -> tuple[dict[str, Any], Callable[[Config], str]]:
     def make(config: Config) -> str:
         constraint = config["global_constraint"]
-        return word if constraint is None else f"{word}_constraint-{constraint.replace('_', '-')}"
+        return (
+            word if constraint is None else f"{word}_constraint-{str(constraint).replace('_', '-')}"
+        )
 
     return {"global_constraint": None}, make
 

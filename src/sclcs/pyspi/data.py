@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sclcs.core.arguments import checked, checked_methods
 from sclcs.core.errors import InputError
 from sclcs.core.real_numbers import real_numbers
-from sclcs.pyspi.utils import elsewhere
+from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
 
 __all__ = ["Data"]
 
@@ -85,6 +86,9 @@ class Data:
 
     def __repr__(self) -> str:
         return f"Data({self.n_processes} processes, {self.n_observations} observations)"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise MemberElsewhereError.of("Data", name)
 
     @property
     def n_processes(self) -> int:

