@@ -222,6 +222,17 @@ def test_the_core_set_is_compared_with_the_cohort(finished_run):
     assert sum(row["core"] for row in facts["windows"]) == 12
 
 
+def test_operators_are_named_alike_in_every_section(finished_run):
+    page = run_report(finished_run).get_standalone()
+    assert "Pearson correlation and 2 equivalents</span>" in page  # the card
+    assert "tied)" not in page
+    assert "Pearson correlation · among the first by score for" in page
+    assert page.count("Differences of means are a description") == 1
+    persons = Mock(return_value=[])
+    with patch("sclcs.report.html.sections.connectivity._two_classes", persons):
+        assert "Differences of means" not in run_report(finished_run).get_standalone()
+
+
 def test_means_of_matrices_are_those_of_numpy(finished_run):
     store = finished_run.whole_matrices
     spi = store.operators[0]

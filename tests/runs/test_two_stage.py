@@ -380,6 +380,14 @@ def test_of_operators_that_are_bound_to_tie_one_is_among_the_best(finished):
     assert winners(many, 2) == names[:2]
 
 
+def test_the_card_counts_equivalents_that_were_not_computed_again(cohort, tmp_path):
+    start(cohort, tmp_path / "RUN", until="card", spis=[*OPERATORS, "cov_OAS"], top_k=4)
+    folder = RunFolder(tmp_path / "RUN")
+    assert "cov_OAS" not in set(folder.confirmed().table["spi"])
+    card = folder.card("subject")
+    assert card.table.set_index("spi").loc["cov_EmpiricalCovariance", "also"] == 1
+
+
 def test_a_folder_of_something_else_is_refused(cohort, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="holds files, but no run"):

@@ -10,7 +10,7 @@ from sclcs.core.identity import Identity, file_digest
 from sclcs.runs.estimate import exact_operators
 from sclcs.runs.matrices import bring_back
 from sclcs.runs.order import RunOrder
-from sclcs.runs.rank import all_winners, rank_with, ranking_files
+from sclcs.runs.rank import all_winners, equivalents_of, rank_with, ranking_files
 from sclcs.runs.stages import Stage
 from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
 from sclcs.spi.fc_store import FCStore
@@ -72,7 +72,8 @@ def card_stage(order: RunOrder) -> Stage:
 def _scored(order: RunOrder, store: FCStore, operators: list[str], task: str) -> Ranking:
     """Return the scores of operators on everybody: those of a budgeted run are there already."""
     if not order.config.budgeted:
-        return rank_with(order, store, operators, task, bootstrap=0, permutations=0)
+        ranking = rank_with(order, store, operators, task, bootstrap=0, permutations=0)
+        return ranking.naming(equivalents_of(order.folder.ranking(task)))
     whole = order.folder.ranking(task)
     rows = whole.table[whole.table["spi"].isin(operators)]
     return Ranking(rows, whole.task, whole.score, None, whole.provenance, whole.findings)

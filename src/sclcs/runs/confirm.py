@@ -11,7 +11,14 @@ from sclcs.benchmark.ranking import Ranking
 from sclcs.core.identity import Identity, file_digest
 from sclcs.runs.matrices import bring_back, seconds_of, spent_on
 from sclcs.runs.order import RunOrder
-from sclcs.runs.rank import all_winners, rank_with, ranking_files, top_identity, winners
+from sclcs.runs.rank import (
+    all_winners,
+    equivalents_of,
+    rank_with,
+    ranking_files,
+    top_identity,
+    winners,
+)
 from sclcs.runs.stages import Stage
 
 __all__ = ["confirm_stage"]
@@ -37,7 +44,7 @@ def confirm_stage(order: RunOrder) -> Stage:
         store = folder.whole_matrices
         for task in config.tasks:
             ranking = rank_with(order, store, operators, task)
-            named = ranking.naming(_equivalents(folder.ranking(task)))
+            named = ranking.naming(equivalents_of(folder.ranking(task)))
             folder.write_table(named, folder.confirmed_file(task))
         tasks = {task: _confirmation(order, task) for task in config.tasks}
         folder.write_facts({"tasks": tasks, "costs": _costs(order)}, folder.confirmation_file)
@@ -71,12 +78,6 @@ def _confirmation(order: RunOrder, task: str) -> dict[str, Any]:
         "agreement": agreement,
         "truth": None if truth is None else consistency(truth, ranking, CUTS),
     }
-
-
-def _equivalents(ranking: Ranking) -> dict[str, list[str]]:
-    """Return the operators that need not be computed again, by the one that stands for them."""
-    groups = ranking.groups
-    return dict(zip(groups["spi"], groups["also"], strict=True))
 
 
 def _effect_of_panel(order: RunOrder, task: str) -> dict[str, Any] | None:

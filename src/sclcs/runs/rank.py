@@ -20,6 +20,7 @@ __all__ = [
     "all_winners",
     "compute_core_stage",
     "compute_top_stage",
+    "equivalents_of",
     "full_stage",
     "rank_stage",
     "rank_with",
@@ -159,3 +160,9 @@ def full_stage(order: RunOrder) -> Stage:
         lambda: ranking_files(files),
         lambda: {folder.whole_store: order.operators},
     )
+
+
+def equivalents_of(ranking: Ranking) -> dict[str, list[str]]:
+    """Return the operators that need not be computed again, by the one that stands for them."""
+    groups = ranking.groups
+    return dict(zip(groups["spi"], groups["also"], strict=True))

@@ -12,11 +12,12 @@ from sclcs.benchmark.balance import case_and_control
 from sclcs.core.progress import track
 from sclcs.report.brain_figure import brain_image, known_coordinates
 from sclcs.report.html.matrix import matrix_data, strongest
-from sclcs.report.html.parts import RunParts, catalogue_row
+from sclcs.report.html.parts import RunParts
 from sclcs.report.html.section import Content
 from sclcs.report.html.sections.answer import task_answer
 from sclcs.spi.catalogue import catalogue
 from sclcs.spi.fc_store import FCStore
+from sclcs.spi.names import operator_name
 
 __all__ = ["class_means", "connectivity_section"]
 
@@ -67,7 +68,7 @@ def _winner(store: FCStore, spi: str, tasks: list[str]) -> dict[str, Any]:
     regions = list(store.regions)
     return {
         "spi": spi,
-        "facts": catalogue_row(spi),
+        "name": operator_name(spi),
         "tasks": tasks,
         "symmetric": symmetric,
         "mean": {
