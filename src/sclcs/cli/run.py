@@ -197,7 +197,7 @@ def _run(config: RunConfig, until: str | None, detach: bool, json: bool) -> None
     except KeyboardInterrupt:
         if not batch:
             raise
-        typer.echo(f"\nThe jobs go on; `sclcs status {config.out}` says how far they are.")
+        typer.echo(f"\nThe jobs keep running; `sclcs status {config.out}` says how far they are.")
         raise typer.Exit(INTERRUPTED) from None
     if detach:
         typer.echo(f"`sclcs status {folder.path}` says how far they are.", err=json)
