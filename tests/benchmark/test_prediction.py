@@ -1,5 +1,8 @@
 """Prediction against scikit-learn's own pipeline on the same features, refitted in every fold."""
 
+from contextlib import nullcontext
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -239,3 +242,20 @@ def test_a_label_that_changes_within_subjects_is_predicted_within_them(rng):
     assert found["score"] > 0.8
     assert found["p"] <= 0.05
     assert pd.isna(found["low"])
+
+
+@pytest.mark.parametrize(("score", "most"), [("predict", 1), ("share", None)])
+def test_predictions_keep_linear_algebra_to_one_thread(rng, monkeypatch, score, most):
+    """Threads that wait for each other took thirty times the CPU time on a busy machine."""
+    told = []
+
+    def limit_threads(limits):
+        told.append(limits)
+        return nullcontext()
+
+    module = import_module("sclcs.benchmark.evaluate")  # a function has the same name
+    monkeypatch.setattr(module, "threadpool_limits", limit_threads)
+    cohort = make_cohort([f"p{k:02d}" for k in range(20)], age=list(rng.normal(size=20)))
+    source = ArraySource(make_fc(cohort, 1, rng), ["pec"], cohort)
+    rank(source, "age", score=score, folds=4, repeats=1, permutations=5, bootstrap=4)
+    assert told == ([] if most is None else [most])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -218,11 +219,24 @@ def evaluate(
         return [_answer(kernel, needed, inquiry, status, reason) for inquiry in inquiries]
 
     answers: list[list[_Answer]] = []
-    with progress("ranking operators", len(operators)) as ticker:
+    learns = any(one.predictions is not None for each in inquiries for one in each.criteria)
+    alone = _one_thread() if learns or n_jobs > 1 else nullcontext()
+    with alone, progress("ranking operators", len(operators)) as ticker:
         for answer in _each_operator(operators, partial(lazy_matrices, source), work, n_jobs):
             answers.append(answer)
             ticker.advance()
     return [_gather(list(operators), column) for column in zip(*answers, strict=True)]
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Let linear algebra use one thread.
+
+    Predictions are thousands of products of small matrices. A second thread does not help them, and
+    where the machine has other work, waiting for it took thirty times the CPU time.
+    """
+    import scipy.linalg  # noqa: F401 - brings a library of its own, which must be there to be told
+
+    return threadpool_limits(limits=1)
 
 
 def _each_operator(
@@ -236,7 +250,7 @@ def _each_operator(
             yield work(spi, fetch(spi))
         return
     waiting: deque[Future[T]] = deque()
-    with threadpool_limits(limits=1), ThreadPoolExecutor(n_jobs) as pool:
+    with ThreadPoolExecutor(n_jobs) as pool:
         for spi in operators:
             waiting.append(pool.submit(work, spi, fetch(spi)))
             if len(waiting) > n_jobs:  # never hold more operators in memory than are worked on
