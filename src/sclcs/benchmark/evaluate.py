@@ -236,7 +236,8 @@ def _one_thread() -> AbstractContextManager[object]:
     """
     import scipy.linalg  # noqa: F401 - brings a library of its own, which must be there to be told
 
-    return threadpool_limits(limits=1)
+    limited: AbstractContextManager[object] = threadpool_limits(limits=1)
+    return limited
 
 
 def _each_operator(
