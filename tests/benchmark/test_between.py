@@ -31,3 +31,5 @@ def test_a_target_that_differs_between_sites_is_explained_beside_its_p(rng):
     assert "between" not in adjusted.findings["effect"]
     assert not any("as a covariate" in text for text in adjusted.answer)
     assert "age beyond site" in " ".join(adjusted.answer)
+    harmonised = rank(source, "age", harmonise="site", permutations=20, bootstrap=0)
+    assert "between" not in harmonised.findings["effect"]  # ComBat takes it out of the features

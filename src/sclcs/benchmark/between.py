@@ -43,7 +43,7 @@ def kept_by_permutations(
     group = question.exchangeable
     if group is None or question.target.kind == "subject" or group in question.blocks:
         return {}
-    if question.cases.repeated:
+    if question.cases.repeated or question.harmonise == group:
         return {}
     codes = question.class_codes
     columns = question.values[:, None]

@@ -61,8 +61,9 @@ def check_stage(order: RunOrder) -> Stage:
             "design": [problem.to_dict() for problem in check_design(usable.samples, config.tasks)],
         }
         folder.write_facts(facts, folder.check_file)
+        taken_out = {*config.covariates, config.within, config.harmonise}
         for task in config.tasks:  # now, not only in the report of a run that takes hours
-            for text in cautions(facts["design"], task, {*config.covariates, config.within}):
+            for text in cautions(facts["design"], task, taken_out):
                 _log.warning("%s", text)
 
     return Stage("check", "Check the cohort", identity, work, lambda: [folder.check_file])

@@ -280,7 +280,7 @@ def _truth(run: RunParts, task: str, best: str) -> Remark | None:
 
 def _design(run: RunParts, task: str, basis: Ranking) -> list[Remark]:
     """Say what else may explain the effect: what the label goes with and is not taken out."""
-    taken_out = {*run.config.covariates, run.config.within}
+    taken_out = {*run.config.covariates, run.config.within, run.config.harmonise}
     problems = run.check.get("design", [])
     if between_sentence(basis):  # which says of the site what the check would say again
         problems = [entry for entry in problems if entry["kind"] != "goes-with-site"]
