@@ -5,11 +5,17 @@ import numpy as np
 from sclcs.numerics.jit import kernel
 from sclcs.numerics.lanes import (
     WIDTH,
+    add,
     add_product,
     add_scaled,
     aligned_empty,
     load,
+    minimum,
+    multiply,
+    not_above,
+    spread,
     store,
+    subtract,
     zeros,
 )
 
@@ -39,3 +45,24 @@ def test_rows_begin_at_a_line_of_the_cache():
         assert table.shape == shape
         assert table.ctypes.data % 64 == 0
         assert table.flags.c_contiguous
+
+
+@kernel
+def operate(x, y, out):
+    a, b = load(x, 0), load(y, 0)
+    store(out, 0, add(a, b))
+    store(out, 1, subtract(a, b))
+    store(out, 2, multiply(a, b))
+    store(out, 3, minimum(a, b))
+    store(out, 4, spread(y[0, 2]))
+    return not_above(a, b)
+
+
+def test_lanes_are_rounded_as_single_numbers_are():
+    rng = np.random.default_rng(1)
+    x, y, out = rng.normal(size=(1, WIDTH)), rng.normal(size=(1, WIDTH)), np.empty((5, WIDTH))
+    x[0, 3] = y[0, 3]
+    bits = operate(x, y, out)
+    expected = [x + y, x - y, x * y, np.minimum(x, y), np.full((1, WIDTH), y[0, 2])]
+    np.testing.assert_array_equal(out, np.concatenate(expected))
+    assert [bits >> lane & 1 for lane in range(WIDTH)] == list(x[0] <= y[0])

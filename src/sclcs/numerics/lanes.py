@@ -5,7 +5,8 @@ at every turn of the loop around it. A value of this type stays in registers: ei
 of a table are worked on at once, whatever the loops are. On processors with narrower registers the
 compiler takes two or four of these for one value.
 
-Products and sums may be rounded once where the processor can do both in one instruction.
+The product and the sum of `add_scaled` and `add_product` may be rounded once where the processor
+can do both in one instruction; everything else is rounded as single numbers are.
 """
 
 # ruff: noqa: ANN401, ARG001 - these generate machine code: numba calls them with objects of its own
@@ -22,7 +23,22 @@ from numba.extending import intrinsic, models, register_model
 
 from sclcs.numerics.arrays import Array
 
-__all__ = ["WIDTH", "Lanes", "add_product", "add_scaled", "aligned_empty", "load", "store", "zeros"]
+__all__ = [
+    "WIDTH",
+    "Lanes",
+    "add",
+    "add_product",
+    "add_scaled",
+    "aligned_empty",
+    "load",
+    "minimum",
+    "multiply",
+    "not_above",
+    "spread",
+    "store",
+    "subtract",
+    "zeros",
+]
 
 WIDTH = 8
 _FLAGS = ("contract",)
@@ -129,8 +145,53 @@ def _add_product(typing: Any, total: Any, first: Any, second: Any) -> Any:
     return _LANES(total, first, second), generate
 
 
+@intrinsic
+def _spread_number(typing: Any, number: Any) -> Any:
+    """Return a number in all lanes."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        return _spread(builder, values[0])
+
+    return _LANES(types.float64), generate
+
+
+def _lane_by_lane(operate: Callable[[Any, Any, Any], Any]) -> Any:
+    """Return an operation on two values, given how to generate it."""
+
+    @intrinsic
+    def operation(typing: Any, first: Any, second: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            return operate(builder, values[0], values[1])
+
+        return _LANES(first, second), generate
+
+    return operation
+
+
+def _smaller(builder: Any, first: Any, second: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", first, second), first, second)
+
+
+@intrinsic
+def _not_above(typing: Any, first: Any, second: Any) -> Any:
+    """Return the lanes with first <= second, as the bits of an integer."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        lanes = builder.fcmp_ordered("<=", values[0], values[1])
+        bits = builder.bitcast(lanes, ir.IntType(WIDTH))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(first, second), generate
+
+
 zeros = cast("Callable[[], Lanes]", _zeros)
+spread = cast("Callable[[float], Lanes]", _spread_number)
 load = cast("Callable[[Array, int], Lanes]", _load)
 store = cast("Callable[[Array, int, Lanes], None]", _store)
 add_scaled = cast("Callable[[Lanes, float, Lanes], Lanes]", _add_scaled)
 add_product = cast("Callable[[Lanes, Lanes, Lanes], Lanes]", _add_product)
+add = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fadd))
+subtract = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fsub))
+multiply = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fmul))
+minimum = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(_smaller))
+not_above = cast("Callable[[Lanes, Lanes], int]", _not_above)
