@@ -118,14 +118,8 @@ def _search(pairs: Array, second_leads: NDArray[np.bool_], lanes: _Lanes, out: A
         align_below(lanes.centers, lanes.targets, lanes.limits, lanes.row, lanes.moves[slot])
         for lane in range(WIDTH):
             pair = lanes.places[lane, _PAIR]
-            if pair == _NO_PAIR:
-                continue
-            if averages:
-                is_last = _average(lanes, lane, slot, pairs[pair], out[pair])
-            else:
-                is_last = _descend(lanes, lane, slot, pairs[pair], second_leads[pair], out[pair])
-            if is_last:
-                _free(lanes, lane)
+            if pair != _NO_PAIR:
+                _take(lanes, lane, slot, pairs[pair], second_leads[pair], out[pair])
         slot = 1 - slot
 
 
@@ -170,6 +164,24 @@ def _rest_of_cost(center: Array, counts: Array, sums: Array) -> float:
     for s in range(center.size):
         cost += (counts[s] * center[s] - 2.0 * sums[s]) * center[s]
     return cost
+
+
+@kernel
+def _take(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+    lanes: _Lanes,
+    lane: int,
+    slot: int,
+    pair: Array,
+    second_leads: NDArray[np.bool_],
+    center: Array,
+) -> None:
+    """Take the alignment of a lane, and free the lane at the end of its search."""
+    if second_leads.size == 0:
+        is_last = _average(lanes, lane, slot, pair, center)
+    else:
+        is_last = _descend(lanes, lane, slot, pair, second_leads, center)
+    if is_last:
+        _free(lanes, lane)
 
 
 @kernel
