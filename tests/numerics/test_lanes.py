@@ -1,11 +1,13 @@
 """Eight numbers side by side give what one after the other gives."""
 
 import numpy as np
+import pytest
 
 from sclcs.numerics.jit import kernel
 from sclcs.numerics.lanes import (
     WIDTH,
     add,
+    add_at,
     add_product,
     add_scaled,
     aligned_empty,
@@ -13,6 +15,7 @@ from sclcs.numerics.lanes import (
     minimum,
     multiply,
     not_above,
+    prefetch,
     spread,
     store,
     subtract,
@@ -66,3 +69,21 @@ def test_lanes_are_rounded_as_single_numbers_are():
     expected = [x + y, x - y, x * y, np.minimum(x, y), np.full((1, WIDTH), y[0, 2])]
     np.testing.assert_array_equal(out, np.concatenate(expected))
     assert [bits >> lane & 1 for lane in range(WIDTH)] == list(x[0] <= y[0])
+
+
+@kernel
+def collect(values, rows, out):
+    for row in range(values.shape[0]):
+        prefetch(values, row)
+        add_at(out, rows, row, load(values, row))
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.uint32])
+def test_every_lane_is_added_to_its_own_row(kind):
+    rng = np.random.default_rng(2)
+    values, rows = rng.normal(size=(40, WIDTH)), rng.integers(0, 9, size=(40, WIDTH)).astype(kind)
+    out, expected = np.zeros((2, 9, WIDTH))
+    collect(values, rows, out)
+    for row in range(40):
+        expected[rows[row], np.arange(WIDTH)] += values[row]
+    np.testing.assert_array_equal(out, expected)

@@ -19,7 +19,9 @@ from typing import Any, cast
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
+from numpy.typing import NDArray
 
 from sclcs.numerics.arrays import Array
 
@@ -27,6 +29,7 @@ __all__ = [
     "WIDTH",
     "Lanes",
     "add",
+    "add_at",
     "add_product",
     "add_scaled",
     "aligned_empty",
@@ -34,6 +37,7 @@ __all__ = [
     "minimum",
     "multiply",
     "not_above",
+    "prefetch",
     "spread",
     "store",
     "subtract",
@@ -71,10 +75,15 @@ def aligned_empty(shape: tuple[int, ...]) -> Array:
     return memory[start : start + size].reshape(shape)
 
 
+def _place(context: Any, builder: Any, kind: Any, table: Any, row: Any) -> Any:
+    """Return where a row of a C-contiguous table begins."""
+    struct = context.make_array(kind)(context, builder, value=table)
+    return builder.gep(struct.data, [builder.mul(row, ir.Constant(row.type, WIDTH))])
+
+
 def _address(context: Any, builder: Any, kind: Any, table: Any, row: Any) -> Any:
     """Return where a row of a C-contiguous table begins, as the address of a vector."""
-    struct = context.make_array(kind)(context, builder, value=table)
-    start = builder.gep(struct.data, [builder.mul(row, ir.Constant(row.type, WIDTH))])
+    start = _place(context, builder, kind, table, row)
     return builder.bitcast(start, _VECTOR.as_pointer())
 
 
@@ -146,6 +155,44 @@ def _add_product(typing: Any, total: Any, first: Any, second: Any) -> Any:
 
 
 @intrinsic
+def _add_at(typing: Any, table: Any, rows: Any, row: Any, lanes: Any) -> Any:
+    """Add each lane to its own row: table[rows[row, lane], lane] += lanes[lane]."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        index = context.cast(builder, values[2], signature.args[2], types.intp)
+        found = _place(context, builder, rows, values[1], index)
+        starts = [builder.gep(found, [_index(lane)]) for lane in range(WIDTH)]
+        targets = [builder.zext(builder.load(address), index.type) for address in starts]
+        for lane, target in enumerate(targets):
+            start = _place(context, builder, table, values[0], target)
+            address = builder.gep(start, [_index(lane)])
+            number = builder.extract_element(values[3], _index(lane))
+            builder.store(builder.fadd(builder.load(address), number), address)
+        return context.get_dummy_value()
+
+    return types.void(table, rows, row, lanes), generate
+
+
+@intrinsic
+def _prefetch(typing: Any, table: Any, row: Any) -> Any:
+    """Ask for a row that is needed soon: the processor cannot guess a random order."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        index = context.cast(builder, values[1], signature.args[1], types.intp)
+        address = _place(context, builder, table, values[0], index)
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+            builder.module, kind, "llvm.prefetch.p0i8"
+        )
+        read, nearest, data = _index(0), _index(3), _index(1)
+        builder.call(function, [builder.bitcast(address, pointer), read, nearest, data])
+        return context.get_dummy_value()
+
+    return types.void(table, row), generate
+
+
+@intrinsic
 def _spread_number(typing: Any, number: Any) -> Any:
     """Return a number in all lanes."""
 
@@ -195,3 +242,5 @@ subtract = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fs
 multiply = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fmul))
 minimum = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(_smaller))
 not_above = cast("Callable[[Lanes, Lanes], int]", _not_above)
+add_at = cast("Callable[[Array, NDArray[np.unsignedinteger[Any]], int, Lanes], None]", _add_at)
+prefetch = cast("Callable[[NDArray[Any], int], None]", _prefetch)

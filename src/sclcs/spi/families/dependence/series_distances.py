@@ -52,59 +52,68 @@ class LaggedDistances:
     ----------
     distances : array, shape (region, time, time)
         Distance matrices of the series.
+    largest : int
+        The largest lag. If it is 1, the sums are not kept.
     later : bool
         Whether the first rows and columns are lost (the series is the later one), or the last.
     """
 
-    def __init__(self, distances: Array, *, later: bool) -> None:
-        self._later = later
-        # Seen from the end, the later series loses its last rows and columns, too.
-        columns = np.swapaxes(distances, 1, 2)
-        self._columns = np.ascontiguousarray(columns[:, ::-1, ::-1] if later else columns)
-        self._squares = np.zeros_like(self._columns)
+    def __init__(self, distances: Array, largest: int, *, later: bool) -> None:
+        self._distances, self._later = distances, later
+        n_regions, n_times, _ = distances.shape
+        self._squares = np.zeros((n_regions if largest > 1 else 1, n_times, n_times))
         self._added = 0
 
     def at(self, lag: int) -> Array:
         """Return the distances at a lag that is smaller than those before, (region, row, row)."""
-        kept = self._columns.shape[-1] - lag
-        out = np.empty((len(self._columns), kept, kept))
-        _distances_at(self._columns, self._added, kept, self._squares, self._later, out)
+        kept = self._distances.shape[-1] - lag
+        out = np.empty((len(self._distances), kept, kept))
+        _distances_at(self._distances, self._added, kept, self._squares, self._later, out)
         self._added = kept
         return out
 
 
 @kernel
 def _distances_at(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
-    columns: Array, added: int, kept: int, squares: Array, later: bool, out: Array
+    distances: Array, added: int, kept: int, squares: Array, later: bool, out: Array
 ) -> None:
-    for region in range(columns.shape[0]):
-        add_square_distances(columns[region], added, kept, squares[region])
+    n_regions, n_times, _ = distances.shape
+    columns = np.empty((kept - added, n_times))
+    for region in range(n_regions):
+        # Seen from the end, the later series loses its last rows and columns, too.
+        for i in range(n_times):
+            values = distances[region, n_times - 1 - i if later else i]
+            for t in range(added, kept):
+                columns[t - added, i] = values[n_times - 1 - t if later else t]
+        sums = squares[min(region, squares.shape[0] - 1)]
+        if added == 0:
+            sums[:] = 0.0
+        add_square_distances(columns, 0, kept - added, sums)
         for i in range(kept):
             row = kept - 1 - i if later else i
             out[region, row, row] = 0.0
             for j in range(i):
                 column = kept - 1 - j if later else j
-                distance = sqrt(squares[region, i, j])
+                distance = sqrt(sums[i, j])
                 out[region, row, column] = out[region, column, row] = distance
 
 
 def column_ranks(columns: Array) -> Ranks:
     """Rank the last axis from 0; equal values share a rank and the next one follows directly."""
-    order = np.argsort(columns, axis=-1)
     fits = columns.shape[-1] <= 2**16  # half the memory to read, for every pair
     ranks = np.empty(columns.shape, dtype=np.uint16 if fits else np.uint32)
-    _rank_densely(columns, order, ranks)
+    for values, found in zip(columns, ranks, strict=True):  # an order stays in the cache
+        _rank_densely(values, np.argsort(values, axis=-1), found)
     return ranks
 
 
 @kernel
 def _rank_densely(columns: Array, order: NDArray[np.intp], ranks: Ranks) -> None:
-    n_regions, n_columns, n_values = columns.shape
-    for region in range(n_regions):
-        for column in range(n_columns):
-            values, places = columns[region, column], order[region, column]
-            rank = 0
-            for k in range(n_values):
-                if k > 0 and values[places[k]] > values[places[k - 1]]:
-                    rank += 1
-                ranks[region, column, places[k]] = rank
+    n_columns, n_values = columns.shape
+    for column in range(n_columns):
+        values, places = columns[column], order[column]
+        rank = 0
+        for k in range(n_values):
+            if k > 0 and values[places[k]] > values[places[k - 1]]:
+                rank += 1
+            ranks[column, places[k]] = rank
