@@ -45,7 +45,7 @@ __all__ = ["Neighbourhoods", "multiscale_correlations", "neighbourhoods"]
 _SMALL_SHARE = 0.02  # of the scales: a smaller region of large correlations is chance
 _ROUNDING = 1e-9  # of a correlation, far above that of any order of its sums
 _AHEAD = 12  # distances whose partners are asked for before they are needed
-_ALL_LANES = 2**WIDTH - 1
+_ALL_LANES = (1 << WIDTH) - 1
 
 
 class Neighbourhoods(NamedTuple):
