@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sclcs.numerics.exponential import exp_of_negative_lanes
 from sclcs.numerics.jit import kernel
 from sclcs.numerics.lanes import (
     WIDTH,
@@ -11,14 +12,19 @@ from sclcs.numerics.lanes import (
     add_product,
     add_scaled,
     aligned_empty,
+    first_lanes,
     load,
+    load_from,
+    maximum,
     minimum,
     multiply,
     not_above,
     prefetch,
     spread,
     store,
+    store_from,
     subtract,
+    sum_of,
     zeros,
 )
 
@@ -87,3 +93,34 @@ def test_every_lane_is_added_to_its_own_row(kind):
     for row in range(40):
         expected[rows[row], np.arange(WIDTH)] += values[row]
     np.testing.assert_array_equal(out, expected)
+
+
+@kernel
+def part_of_a_row(row, place, count, out):
+    lanes = first_lanes(load_from(row, place), count)
+    store_from(out, place, maximum(lanes, spread(-1.0)))
+    return sum_of(lanes)
+
+
+@pytest.mark.parametrize("count", [1, 5, WIDTH, WIDTH + 3])
+def test_parts_of_rows(count):
+    row, out = np.random.default_rng(3).normal(size=(2, 20))
+    kept = row[7 : 7 + WIDTH].copy()
+    kept[count:] = 0.0
+    before = out.copy()
+    assert part_of_a_row(row, 7, count, out) == pytest.approx(kept.sum(), rel=1e-14)
+    np.testing.assert_array_equal(out[7 : 7 + WIDTH], np.maximum(kept, -1.0))
+    np.testing.assert_array_equal(np.delete(out, np.s_[7:15]), np.delete(before, np.s_[7:15]))
+
+
+@kernel
+def exponentials(x, out):
+    for row in range(x.shape[0]):
+        store(out, row, exp_of_negative_lanes(load(x, row)))
+
+
+def test_exponentials_in_lanes():
+    x = np.append(-np.geomspace(1e-12, 690.0, 95), 0.0).reshape(-1, WIDTH)
+    out = np.empty_like(x)
+    exponentials(x, out)
+    np.testing.assert_allclose(out, np.exp(x), rtol=5e-16)

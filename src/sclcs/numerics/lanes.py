@@ -33,14 +33,20 @@ __all__ = [
     "add_product",
     "add_scaled",
     "aligned_empty",
+    "first_lanes",
     "load",
+    "load_from",
+    "maximum",
     "minimum",
     "multiply",
     "not_above",
+    "power_of_two",
     "prefetch",
     "spread",
     "store",
+    "store_from",
     "subtract",
+    "sum_of",
     "zeros",
 ]
 
@@ -87,6 +93,12 @@ def _address(context: Any, builder: Any, kind: Any, table: Any, row: Any) -> Any
     return builder.bitcast(start, _VECTOR.as_pointer())
 
 
+def _from(context: Any, builder: Any, kind: Any, row: Any, place: Any) -> Any:
+    """Return the address of the eight numbers of a contiguous row that begin at a place."""
+    struct = context.make_array(kind)(context, builder, value=row)
+    return builder.bitcast(builder.gep(struct.data, [place]), _VECTOR.as_pointer())
+
+
 def _spread(builder: Any, number: Any) -> Any:
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, _index(0))
     mask = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
@@ -130,6 +142,73 @@ def _store(typing: Any, table: Any, row: Any, lanes: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(table, row, lanes), generate
+
+
+@intrinsic
+def _load_from(typing: Any, row: Any, place: Any) -> Any:
+    """Return row[place : place + 8] of a contiguous row."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        start = context.cast(builder, values[1], signature.args[1], types.intp)
+        return builder.load(_from(context, builder, signature.args[0], values[0], start), align=8)
+
+    return _LANES(row, place), generate
+
+
+@intrinsic
+def _store_from(typing: Any, row: Any, place: Any, lanes: Any) -> Any:
+    """Write row[place : place + 8] of a contiguous row."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        start = context.cast(builder, values[1], signature.args[1], types.intp)
+        address = _from(context, builder, signature.args[0], values[0], start)
+        builder.store(values[2], address, align=8)
+        return context.get_dummy_value()
+
+    return types.void(row, place, lanes), generate
+
+
+@intrinsic
+def _first_lanes(typing: Any, lanes: Any, count: Any) -> Any:
+    """Return the first lanes, as many as count says, and zeros in the others."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        number = context.cast(builder, values[1], signature.args[1], types.float64)
+        numbers = ir.Constant(_VECTOR, [float(lane) for lane in range(WIDTH)])
+        kept = builder.fcmp_ordered("<", numbers, _spread(builder, number))
+        return builder.select(kept, values[0], ir.Constant(_VECTOR, [0.0] * WIDTH))
+
+    return _LANES(lanes, count), generate
+
+
+@intrinsic
+def _sum_of(typing: Any, lanes: Any) -> Any:
+    """Return the sum of the lanes: halves are added to each other."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        total = values[0]
+        for half in (WIDTH // 2, WIDTH // 4, WIDTH // 8):
+            places = [(lane + half) % WIDTH for lane in range(WIDTH)]
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), places)
+            other = builder.shuffle_vector(total, ir.Constant(_VECTOR, ir.Undefined), mask)
+            total = builder.fadd(total, other)
+        return builder.extract_element(total, _index(0))
+
+    return types.float64(lanes), generate
+
+
+@intrinsic
+def _power_of_two(typing: Any, lanes: Any) -> Any:
+    """Return two to the integers in the lowest bits of the numbers."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        integers = ir.VectorType(ir.IntType(64), WIDTH)
+        bits = builder.bitcast(values[0], integers)
+        exponents = builder.add(bits, ir.Constant(integers, [1023] * WIDTH))
+        moved = builder.shl(exponents, ir.Constant(integers, [52] * WIDTH))
+        return builder.bitcast(moved, _VECTOR)
+
+    return _LANES(lanes), generate
 
 
 @intrinsic
@@ -219,6 +298,10 @@ def _smaller(builder: Any, first: Any, second: Any) -> Any:
     return builder.select(builder.fcmp_ordered("<", first, second), first, second)
 
 
+def _larger(builder: Any, first: Any, second: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", first, second), first, second)
+
+
 @intrinsic
 def _not_above(typing: Any, first: Any, second: Any) -> Any:
     """Return the lanes with first <= second, as the bits of an integer."""
@@ -241,6 +324,12 @@ add = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fadd))
 subtract = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fsub))
 multiply = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(ir.IRBuilder.fmul))
 minimum = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(_smaller))
+maximum = cast("Callable[[Lanes, Lanes], Lanes]", _lane_by_lane(_larger))
 not_above = cast("Callable[[Lanes, Lanes], int]", _not_above)
 add_at = cast("Callable[[Array, NDArray[np.unsignedinteger[Any]], int, Lanes], None]", _add_at)
 prefetch = cast("Callable[[NDArray[Any], int], None]", _prefetch)
+load_from = cast("Callable[[Array, int], Lanes]", _load_from)
+store_from = cast("Callable[[Array, int, Lanes], None]", _store_from)
+first_lanes = cast("Callable[[Lanes, int], Lanes]", _first_lanes)
+sum_of = cast("Callable[[Lanes], float]", _sum_of)
+power_of_two = cast("Callable[[Lanes], Lanes]", _power_of_two)
