@@ -53,49 +53,46 @@ class LaggedDistances:
     distances : array, shape (region, time, time)
         Distance matrices of the series.
     largest : int
-        The largest lag. If it is 1, the sums are not kept.
+        The largest lag. If it is 1, nothing is kept for another one.
     later : bool
         Whether the first rows and columns are lost (the series is the later one), or the last.
     """
 
     def __init__(self, distances: Array, largest: int, *, later: bool) -> None:
-        self._distances, self._later = distances, later
+        self._later = later
         n_regions, n_times, _ = distances.shape
+        # Seen from the end, the later series loses its last rows and columns, too.
+        columns = np.swapaxes(distances, 1, 2)
+        self._columns = columns[:, ::-1, ::-1] if later else columns
+        if largest > 1:
+            self._columns = np.ascontiguousarray(self._columns)
         self._squares = np.zeros((n_regions if largest > 1 else 1, n_times, n_times))
         self._added = 0
 
     def at(self, lag: int) -> Array:
         """Return the distances at a lag that is smaller than those before, (region, row, row)."""
-        kept = self._distances.shape[-1] - lag
-        out = np.empty((len(self._distances), kept, kept))
-        _distances_at(self._distances, self._added, kept, self._squares, self._later, out)
+        kept = self._columns.shape[-1] - lag
+        out = np.empty((len(self._columns), kept, kept))
+        for region, columns in enumerate(self._columns):
+            squares = self._squares[region % len(self._squares)]
+            if self._added == 0:
+                squares[:] = 0.0  # of the region before
+            add_square_distances(np.ascontiguousarray(columns), self._added, kept, squares)
+            _take_roots(squares, self._later, out[region])
         self._added = kept
         return out
 
 
 @kernel
-def _distances_at(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
-    distances: Array, added: int, kept: int, squares: Array, later: bool, out: Array
-) -> None:
-    n_regions, n_times, _ = distances.shape
-    columns = np.empty((kept - added, n_times))
-    for region in range(n_regions):
-        # Seen from the end, the later series loses its last rows and columns, too.
-        for i in range(n_times):
-            values = distances[region, n_times - 1 - i if later else i]
-            for t in range(added, kept):
-                columns[t - added, i] = values[n_times - 1 - t if later else t]
-        sums = squares[min(region, squares.shape[0] - 1)]
-        if added == 0:
-            sums[:] = 0.0
-        add_square_distances(columns, 0, kept - added, sums)
-        for i in range(kept):
-            row = kept - 1 - i if later else i
-            out[region, row, row] = 0.0
-            for j in range(i):
-                column = kept - 1 - j if later else j
-                distance = sqrt(sums[i, j])
-                out[region, row, column] = out[region, column, row] = distance
+def _take_roots(squares: Array, later: bool, out: Array) -> None:
+    kept = out.shape[0]
+    for i in range(kept):
+        row = kept - 1 - i if later else i
+        out[row, row] = 0.0
+        for j in range(i):
+            column = kept - 1 - j if later else j
+            distance = sqrt(squares[i, j])
+            out[row, column] = out[column, row] = distance
 
 
 def column_ranks(columns: Array) -> Ranks:
