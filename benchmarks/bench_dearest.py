@@ -37,7 +37,7 @@ DEAREST = [
     "mgcx_maxlag-1",
     "dcorrx_maxlag-10",
 ]
-WHOLE = ("ccm", "dcorrx")  # a row of the matrix costs more than its pairs
+WHOLE = ("ccm", "dcorrx", "mgcx")  # a row of the matrix costs more than its pairs
 WORKER = """
 import sys, time, warnings
 import numpy as np

@@ -5,7 +5,8 @@
 `vector`, `lanes`, `small_linalg`, `exponential`    arithmetic in loops
 `tapers`, `cross_spectrum`                          spectra
 `neighbours`                                        sets of neighbours as bits
-`alignment`, `soft_alignment`                       warping of two series
+`alignment`, `soft_alignment`,                      warping of two series
+`lockstep_alignment`
 `line_search`, `quasi_newton`,                      optimisers
 `bounded_minimiser`, `box_model`
 `gaussian_process`, `local_likelihood`,             Gaussian processes of one variable

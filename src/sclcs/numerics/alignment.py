@@ -25,7 +25,6 @@ __all__ = [
     "antidiagonal_band",
     "fill_common_lengths",
     "fill_costs",
-    "fill_costs_below",
     "table_shape",
 ]
 
@@ -82,50 +81,6 @@ def fill_costs(x: Array, reversed_y: Array, first: Limits, last: Limits, table: 
             nearer = min(up[c], left[c])
             cells[c] = difference * difference + min(nearer, diagonal[c])
     return float(table[2 * n % n_rows, n])
-
-
-@kernel
-def fill_costs_below(x: Array, reversed_y: Array, limit: float, table: Array) -> float:
-    """Fill in the costs that matter if the best path costs no more than a limit.
-
-    Costs never fall along a path, so the best one has no cell above the limit: antidiagonals begin
-    and end at the first and last cell below it. What is filled in, or infinite beside that, has
-    the same best path, of the same cost to the last digit, as the whole table.
-
-    Parameters
-    ----------
-    x, reversed_y : array, shape (time,)
-        The two series, the second one from its end.
-    limit : float
-        The cost of any path, or a little more.
-    table : array
-        A whole one, see `table_shape`.
-    """
-    n = x.size
-    for c in range(n + 2):
-        table[0, c] = table[1, c] = np.inf
-    table[0, 0] = 0.0
-    # The cells below the limit of the two antidiagonals before: first and one after the last.
-    low, high, low_before, high_before = 0, 0, -1, 0
-    for k in range(2 * n - 1):
-        start = max(min(low, low_before + 1), k - n + 1, 0)
-        end = min(max(high, high_before) + 1, k + 1, n)
-        row = table[k + 2]
-        row[start] = row[end + 1] = np.inf
-        cells, diagonal = row[start + 1 : end + 1], table[k, start:end]
-        up, left = table[k + 1, start:end], table[k + 1, start + 1 : end + 1]
-        a, b = x[start:end], reversed_y[n - 1 - k + start : n - 1 - k + end]
-        for c in range(end - start):
-            difference = a[c] - b[c]
-            nearer = min(up[c], left[c])
-            cells[c] = difference * difference + min(nearer, diagonal[c])
-        low_before, high_before = low, high
-        low, high = start, end
-        while low < high and row[low + 1] > limit:
-            low += 1
-        while low < high and row[high] > limit:
-            high -= 1
-    return float(table[2 * n, n])
 
 
 @kernel

@@ -11,9 +11,19 @@ from math import factorial
 
 import numpy as np
 
-from sclcs.numerics.jit import fused_kernel
+from sclcs.numerics.jit import fused_kernel, kernel
+from sclcs.numerics.lanes import (
+    Lanes,
+    add,
+    add_product,
+    maximum,
+    multiply,
+    power_of_two,
+    spread,
+    subtract,
+)
 
-__all__ = ["exp_of_negative"]
+__all__ = ["exp_of_negative", "exp_of_negative_lanes"]
 
 _LOWEST = -700.0  # exp of this is 1e-304: as good as zero, and still a normal number
 _LOG2_E = 1.4426950408889634
@@ -41,3 +51,24 @@ def exp_of_negative(x: float) -> float:
     high = (_C8 + _C9 * r) + (_C10 + _C11 * r) * r2 + (_C12 + _C13 * r) * r4
     power = (np.float64(shifted).view(np.int64) + _BIAS) << _MANTISSA_BITS
     return (low + high * (r4 * r4)) * np.int64(power).view(np.float64)
+
+
+@kernel
+def exp_of_negative_lanes(x: Lanes) -> Lanes:
+    """Do the same for eight numbers, in the same order."""
+    x = maximum(x, spread(_LOWEST))
+    shifted = add_product(spread(_ROUNDER), x, spread(_LOG2_E))
+    k = subtract(shifted, spread(_ROUNDER))
+    r = add_product(add_product(x, k, spread(-_LN2_HIGH)), k, spread(-_LN2_LOW))
+    r2 = multiply(r, r)
+    r4 = multiply(r2, r2)
+    low = add_product(add(spread(1.0), r), _line(0.5, _C3, r), r2)
+    low = add_product(low, add_product(_line(_C4, _C5, r), _line(_C6, _C7, r), r2), r4)
+    high = add_product(_line(_C8, _C9, r), _line(_C10, _C11, r), r2)
+    high = add_product(high, _line(_C12, _C13, r), r4)
+    return multiply(add_product(low, high, multiply(r4, r4)), power_of_two(shifted))
+
+
+@kernel
+def _line(start: float, slope: float, r: Lanes) -> Lanes:
+    return add_product(spread(start), spread(slope), r)

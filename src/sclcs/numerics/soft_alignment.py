@@ -10,7 +10,9 @@ agree the recursion is done again with logarithms.
 Most cells are passed by no path that counts. Whoever aligns nearly the same series again and again
 gives a band of cells: a wide one at first, which the first alignment narrows down to the cells that
 at least 1e-20 of all paths pass through, and a few beside these. An alignment that finds
-more than 1e-15 of all paths at the edge of the band is done again without it.
+more than 1e-15 of all paths at the edge of the band is done again without it. Eight cells of an
+antidiagonal are worked on at a time, the last ones with zeros beside them: some forty cells are too
+few for a loop that needs a second one for what is left over.
 """
 
 from __future__ import annotations
@@ -23,8 +25,21 @@ from numpy.typing import NDArray
 
 from sclcs.numerics.alignment import Limits, antidiagonal_band, table_shape
 from sclcs.numerics.arrays import Array
-from sclcs.numerics.exponential import exp_of_negative
-from sclcs.numerics.jit import kernel, reducing_kernel
+from sclcs.numerics.exponential import exp_of_negative_lanes
+from sclcs.numerics.jit import kernel
+from sclcs.numerics.lanes import (
+    WIDTH,
+    add,
+    add_product,
+    first_lanes,
+    load_from,
+    multiply,
+    spread,
+    store_from,
+    subtract,
+    sum_of,
+    zeros,
+)
 
 __all__ = ["SoftTables", "soft_alignment", "soft_alignment_in_band", "soft_tables"]
 
@@ -39,11 +54,16 @@ _LOW, _HIGH = 0, 1
 class SoftTables(NamedTuple):
     """Working memory for series of one length; rows are antidiagonals.
 
-    ``sums`` over the paths to a cell, divided by two to the ``exponents``; ``steps`` are the
-    exp(-cost) of cells; ``onward`` is three rows of sums over the paths from a cell; ``whole`` is
-    the first and the last s of every antidiagonal, (2, antidiagonal).
+    ``x``, ``reversed_y`` and ``gradient`` are copies with room behind their ends, because eight
+    cells are worked on at a time; so are the rows of the tables. ``sums`` over the paths to a cell,
+    divided by two to the ``exponents``; ``steps`` are the exp(-cost) of cells; ``onward`` is three
+    rows of sums over the paths from a cell; ``whole`` is the first and the last s of every
+    antidiagonal, (2, antidiagonal).
     """
 
+    x: Array
+    reversed_y: Array
+    gradient: Array
     sums: Array
     steps: Array
     onward: Array
@@ -53,11 +73,16 @@ class SoftTables(NamedTuple):
 
 def soft_tables(n_times: int) -> SoftTables:
     """Allocate the working memory of `soft_alignment`."""
-    shape = table_shape(n_times, whole=True)
+    x, reversed_y, gradient = np.zeros((3, n_times + WIDTH))
+    n_rows, n_columns = table_shape(n_times, whole=True)
+    sums, steps = np.zeros((2, n_rows, n_columns + WIDTH))
     return SoftTables(
-        sums=np.zeros(shape),
-        steps=np.zeros(shape),
-        onward=np.zeros(table_shape(n_times, whole=False)),
+        x=x,
+        reversed_y=reversed_y,
+        gradient=gradient,
+        sums=sums,
+        steps=steps,
+        onward=np.zeros((3, n_columns + WIDTH)),
         exponents=np.zeros(2 * n_times - 1, dtype=np.int64),
         whole=np.stack(antidiagonal_band("none", n_times)),
     )
@@ -66,9 +91,9 @@ def soft_tables(n_times: int) -> SoftTables:
 @kernel
 def soft_alignment(x: Array, reversed_y: Array, tables: SoftTables, gradient: Array) -> float:
     """Return the soft-DTW value and add its gradient with respect to x."""
-    end = _sum_both_ways(x, reversed_y, tables, tables.whole)
-    if end > 0.0:
-        return _finish(x, reversed_y, tables, tables.whole, gradient)
+    _copy(x, reversed_y, tables)
+    if _sum_both_ways(tables, tables.whole) > 0.0:
+        return _finish(tables, gradient)
     return _with_logarithms(x, reversed_y, gradient)
 
 
@@ -82,19 +107,26 @@ def soft_alignment_in_band(  # noqa: PLR0917 - compiled functions have no keywor
     gradient: Array,
 ) -> float:
     """Do the same in a band, (2, antidiagonal), which is made by the first alignment."""
+    _copy(x, reversed_y, tables)
     if is_first:
         _start_band(tables.whole, band)
-    end = _sum_both_ways(x, reversed_y, tables, band)
+    end = _sum_both_ways(tables, band)
     if not (end > 0.0 and _largest_at_edge(tables, band) < _AT_THE_EDGE * end):
         band[:] = tables.whole
-        end = _sum_both_ways(x, reversed_y, tables, band)
+        end = _sum_both_ways(tables, band)
         is_first = True
     if not end > 0.0:
         return _with_logarithms(x, reversed_y, gradient)
-    value = _finish(x, reversed_y, tables, band, gradient)
+    value = _finish(tables, gradient)
     if is_first:
         _narrow(tables, _LEFT_OUT * end, band)
     return value
+
+
+@kernel
+def _copy(x: Array, reversed_y: Array, tables: SoftTables) -> None:
+    for t in range(x.size):
+        tables.x[t], tables.reversed_y[t] = x[t], reversed_y[t]
 
 
 @kernel
@@ -108,22 +140,24 @@ def _start_band(whole: Limits, band: Limits) -> None:
 
 
 @kernel
-def _sum_both_ways(x: Array, reversed_y: Array, tables: SoftTables, band: Limits) -> float:
+def _sum_both_ways(tables: SoftTables, band: Limits) -> float:
     """Return the sum over all paths inside a band, 0 if it was lost."""
-    end = _sum_forward(x, reversed_y, tables, band)
+    end = _sum_forward(tables, band)
     if end > 0.0:
-        again = _sum_backward(x, tables, band)
+        again = _sum_backward(tables, band)
         if abs(again / end - 1.0) < _AGREEMENT:
             return end
     return 0.0
 
 
 @kernel
-def _finish(
-    x: Array, reversed_y: Array, tables: SoftTables, band: Limits, gradient: Array
-) -> float:
-    _add_gradient(x, reversed_y, tables, band, gradient)
-    end = tables.sums[2 * x.size, x.size]
+def _finish(tables: SoftTables, gradient: Array) -> float:
+    """Return the value and add the gradient: twice the differences, by their share of the paths."""
+    n = gradient.size
+    end = tables.sums[2 * n, n]
+    share = 2.0 / end
+    for t in range(n):
+        gradient[t] += share * tables.gradient[t]
     return float(-np.log(end) - _LN2 * tables.exponents[-1])
 
 
@@ -166,33 +200,36 @@ def _narrow(tables: SoftTables, limit: float, band: Limits) -> None:
         band[_HIGH, before] = max(band[_HIGH, before], band[_HIGH, before + 1] - 1)
 
 
-@reducing_kernel
-def _sum_forward(x: Array, reversed_y: Array, tables: SoftTables, band: Limits) -> float:
+@kernel
+def _sum_forward(tables: SoftTables, band: Limits) -> float:
     """Sum over the paths to every cell; return the last sum, 0 if it was lost."""
-    n = x.size
+    n = (band.shape[1] + 1) // 2
+    x, reversed_y = tables.x, tables.reversed_y
     exponent = 0
     for c in range(n + 2):
         tables.sums[0, c] = tables.sums[1, c] = 0.0
     tables.sums[0, 0] = 1.0
     for k in range(2 * n - 1):
         low, high = band[_LOW, k], band[_HIGH, k] + 1
-        row, before = tables.sums[k + 2], tables.sums[k + 1]
+        row, before, diagonal = tables.sums[k + 2], tables.sums[k + 1], tables.sums[k]
         row[low] = row[high + 1] = 0.0
-        cells, steps = row[low + 1 : high + 1], tables.steps[k + 2, low + 1 : high + 1]
-        up, left = before[low:high], before[low + 1 : high + 1]
-        diagonal = tables.sums[k, low:high]
-        a, b = x[low:high], reversed_y[n - 1 - k + low : n - 1 - k + high]
-        total = 0.0
-        for c in range(high - low):
-            difference = a[c] - b[c]
-            steps[c] = exp_of_negative(-difference * difference)
-            cells[c] = steps[c] * (up[c] + left[c] + diagonal[c])
-            total += cells[c]
+        steps = tables.steps[k + 2]
+        total = zeros()
+        for c in range(low, high, WIDTH):
+            difference = subtract(load_from(x, c), load_from(reversed_y, n - 1 - k + c))
+            step = exp_of_negative_lanes(multiply(difference, subtract(zeros(), difference)))
+            beside = add(load_from(before, c), load_from(before, c + 1))
+            paths = add(beside, load_from(diagonal, c))
+            cells = first_lanes(multiply(step, paths), high - c)
+            store_from(steps, c + 1, step)
+            store_from(row, c + 1, cells)
+            total = add(total, cells)
         tables.exponents[k] = exponent
-        if not _SMALLEST < total < _LARGEST:
-            if not 0.0 < total < np.inf:
+        size = sum_of(total)
+        if not _SMALLEST < size < _LARGEST:
+            if not 0.0 < size < np.inf:
                 return 0.0
-            shift = math.frexp(total)[1]
+            shift = math.frexp(size)[1]
             exponent += shift
             scale = math.ldexp(1.0, -shift)
             for c in range(n + 2):
@@ -202,48 +239,36 @@ def _sum_forward(x: Array, reversed_y: Array, tables: SoftTables, band: Limits) 
     return float(tables.sums[2 * n, n])
 
 
-@reducing_kernel
-def _sum_backward(x: Array, tables: SoftTables, band: Limits) -> float:
+@kernel
+def _sum_backward(tables: SoftTables, band: Limits) -> float:
     """Turn the sums into sums over the paths through every cell; return that of the first.
 
-    The scale of every antidiagonal is chosen so that products of both sums have the scale of
-    the last forward sum.
+    Differences, weighted by these sums, are added up in ``gradient``. The scale of every
+    antidiagonal is chosen so that products of both sums have the scale of the last forward sum.
     """
-    n = x.size
+    n = (band.shape[1] + 1) // 2
+    x, reversed_y, gradient = tables.x, tables.reversed_y, tables.gradient
     exponents, onward = tables.exponents, tables.onward
-    for c in range(n + 2):
-        onward[0, c] = onward[1, c] = onward[2, c] = 0.0
+    gradient[:] = 0.0
+    onward[:] = 0.0
     onward[(2 * n) % 3, n + 1] = 1.0  # one path leaves the last cell, diagonally
     for k in range(2 * n - 2, -1, -1):
         low, high = band[_LOW, k], band[_HIGH, k] + 1
-        row, after = onward[k % 3], onward[(k + 1) % 3]
-        cells, steps = row[low + 1 : high + 1], tables.steps[k + 2, low + 1 : high + 1]
-        down, right = after[low + 2 : high + 2], after[low + 1 : high + 1]
-        diagonal = onward[(k + 2) % 3, low + 2 : high + 2]
-        near = math.ldexp(1.0, exponents[k] - exponents[min(k + 1, 2 * n - 2)])
-        far = math.ldexp(1.0, exponents[k] - exponents[min(k + 2, 2 * n - 2)])
-        sums = tables.sums[k + 2, low + 1 : high + 1]
-        for c in range(high - low):
-            paths = near * (down[c] + right[c]) + far * diagonal[c]
-            sums[c] *= paths
-            cells[c] = steps[c] * paths
+        row, after, diagonal = onward[k % 3], onward[(k + 1) % 3], onward[(k + 2) % 3]
+        steps, sums = tables.steps[k + 2], tables.sums[k + 2]
+        near = spread(math.ldexp(1.0, exponents[k] - exponents[min(k + 1, 2 * n - 2)]))
+        far = spread(math.ldexp(1.0, exponents[k] - exponents[min(k + 2, 2 * n - 2)]))
+        for c in range(low, high, WIDTH):
+            beside = add(load_from(after, c + 2), load_from(after, c + 1))
+            paths = add_product(multiply(far, load_from(diagonal, c + 2)), near, beside)
+            paths = first_lanes(paths, high - c)
+            store_from(row, c + 1, multiply(load_from(steps, c + 1), paths))
+            through = multiply(load_from(sums, c + 1), paths)
+            store_from(sums, c + 1, through)
+            difference = subtract(load_from(x, c), load_from(reversed_y, n - 1 - k + c))
+            store_from(gradient, c, add_product(load_from(gradient, c), through, difference))
         row[low] = row[high + 1] = 0.0
     return float(onward[0, 1] * math.ldexp(1.0, -exponents[0]))
-
-
-@reducing_kernel
-def _add_gradient(
-    x: Array, reversed_y: Array, tables: SoftTables, band: Limits, gradient: Array
-) -> None:
-    """Add twice the differences, weighted by the share of the paths through each cell."""
-    n = x.size
-    share = 2.0 / tables.sums[2 * n, n]
-    for k in range(2 * n - 1):
-        low, high = band[_LOW, k], band[_HIGH, k] + 1
-        a, b = x[low:high], reversed_y[n - 1 - k + low : n - 1 - k + high]
-        sums, out = tables.sums[k + 2, low + 1 : high + 1], gradient[low:high]
-        for c in range(high - low):
-            out[c] += share * sums[c] * (a[c] - b[c])
 
 
 @kernel

@@ -1,5 +1,7 @@
 """hyppo is the oracle of every statistic; definitions of the papers are a second one."""
 
+import itertools
+
 import numpy as np
 import pytest
 from family_oracles import pairs, run
@@ -174,9 +176,9 @@ def test_largest_region_is_that_of_scipy(seed):
 def test_distances_of_rows_at_falling_lags():
     rows = coupled(n_samples=1, n_regions=2, n_times=19)[0]
     distances = series_distances(rows)
-    for later in (True, False):
-        lagged = LaggedDistances(distances, later=later)
-        for lag in (7, 3, 2, 1):
+    for later, lags in itertools.product((True, False), ([7, 3, 2, 1], [1])):
+        lagged = LaggedDistances(distances, lags[0], later=later)
+        for lag in lags:
             kept = slice(lag, None) if later else slice(None, -lag)
             points = distances[:, kept, kept]
             differences = points[:, :, None] - points[:, None]

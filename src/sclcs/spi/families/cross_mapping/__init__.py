@@ -46,6 +46,8 @@ __all__ = ["MEMBERS", "CrossMap", "compute"]
 SMALLEST_WEIGHT = 1e-6
 _HUGE = 1e300  # makes the logarithm of the smallest weight of any distance but 0
 _COLUMNS = 2 * WIDTH  # predicted at a time
+_AT_ONCE = 8  # neighbours that are looked at before it is asked whether that is enough
+_SPARE = _AT_ONCE - 1
 
 Points = NDArray[np.uint32]
 
@@ -147,7 +149,7 @@ def _in_blocks(truth: Array) -> Array:
 def _sorted_neighbours(series: Array, dimension: int) -> tuple[Points, Array]:
     """Return every delay vector's other vectors, nearest first, and their distances.
 
-    Equally distant ones are in the order of time.
+    Equally distant ones are in the order of time. A few spare points follow the last one.
     """
     n = series.size - dimension + 1
     squared = np.zeros((n, n))
@@ -156,7 +158,8 @@ def _sorted_neighbours(series: Array, dimension: int) -> tuple[Points, Array]:
         squared += (values[:, np.newaxis] - values) ** 2
     np.fill_diagonal(squared, -1.0)
     order = np.argsort(squared, axis=1, kind="stable")[:, 1:]
-    return order.astype(np.uint32), np.sqrt(np.take_along_axis(squared, order, axis=1))
+    distances = np.sqrt(np.take_along_axis(squared, order, axis=1))
+    return np.pad(order.astype(np.uint32), ((0, 0), (0, _SPARE))), distances
 
 
 @kernel
@@ -170,8 +173,8 @@ def _predict_all(
 ) -> None:
     """Write the correlation of prediction and truth for every library and column."""
     n = order.shape[0]
-    chosen = np.empty((n, n_neighbours + 1), dtype=np.uint32)
-    weights, moments = np.zeros((n, n_neighbours + 1)), np.empty((6, WIDTH))
+    chosen = np.empty((n, n_neighbours), dtype=np.uint32)
+    weights, moments = np.zeros((n, n_neighbours)), np.empty((6, WIDTH))
     for k in range(library.shape[0]):
         _pick(order, distances, library[k], chosen, weights)
         _finish_weights(weights)
@@ -192,21 +195,25 @@ def _pick(
     """Write the nearest neighbours that belong to the library, and the logarithms of their weights.
 
     Every neighbour is written and overwritten unless it counts: which ones do is random, and a
-    mispredicted branch costs more than a store. The last column of both tables is scratch.
+    mispredicted branch costs more than a store. So does asking after every one whether all are
+    found: a few may be found too many.
     """
-    n_neighbours = weights.shape[1] - 1
+    n_neighbours = weights.shape[1]
+    ranks = np.empty(n_neighbours + _SPARE, dtype=np.uint64)
     for t in range(weights.shape[0]):
+        points = order[t]
         found = rank = np.uint64(0)
         while found < n_neighbours:
-            point = order[t, rank]
-            chosen[t, found] = point + point
-            weights[t, found] = distances[t, rank]
-            found += np.uint64(inside[point])
-            rank += np.uint64(1)
-        nearest = weights[t, 0]
+            for _ in range(_AT_ONCE):
+                ranks[found] = rank
+                found += np.uint64(inside[points[rank]])
+                rank += np.uint64(1)
+        nearest = distances[t, ranks[0]]
         scale = -1.0 / nearest if nearest > 0.0 else -_HUGE
-        for a in range(weights.shape[1]):
-            weights[t, a] *= scale
+        for a in range(n_neighbours):
+            point = points[ranks[a]]
+            chosen[t, a] = point + point
+            weights[t, a] = distances[t, ranks[a]] * scale
 
 
 @kernel
@@ -217,7 +224,7 @@ def _finish_weights(weights: Array) -> None:
         flat[place] = max(exp_of_negative(flat[place]), SMALLEST_WEIGHT)
     for t in range(weights.shape[0]):
         total = 0.0
-        for a in range(weights.shape[1] - 1):
+        for a in range(weights.shape[1]):
             total += weights[t, a]
         scale = 1.0 / total
         for a in range(weights.shape[1]):
@@ -231,7 +238,7 @@ def _add_up(truth: Array, chosen: Points, weights: Array, moments: Array) -> Non
     other_total, other_squares, other_products = zeros(), zeros(), zeros()
     for t in range(weights.shape[0]):
         prediction, other = zeros(), zeros()
-        for a in range(weights.shape[1] - 1):
+        for a in range(weights.shape[1]):
             weight, place = weights[t, a], chosen[t, a]
             prediction = add_scaled(prediction, weight, load(truth, place))
             other = add_scaled(other, weight, load(truth, place + 1))

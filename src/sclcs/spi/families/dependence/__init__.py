@@ -37,7 +37,7 @@ __all__ = ["MEMBERS", "DependenceParameters", "compute"]
 Statistic = Literal["dcorr", "dcorr_biased", "mgc", "hsic", "hsic_biased", "hhg"]
 
 # Distances of the series and of their rows, sums of squares of these, centred distances, their
-# transpose, ranks twice and an order to sort by.
+# transpose, in lanes or sorted by rank again, ranks twice or places.
 _BYTES_PER_DISTANCE = 56
 # With smaller blocks, the distances of a region would be made again for almost every partner.
 _LEAST_MEMORY = 16 * MEBIBYTE
@@ -194,7 +194,8 @@ def _compare_blocks(
     others = distances
     if above != beside:
         others = series_distances(np.ascontiguousarray(rows[beside]))
-    later, earlier = LaggedDistances(distances, later=True), LaggedDistances(others, later=False)
+    later = LaggedDistances(distances, largest, later=True)
+    earlier = LaggedDistances(others, largest, later=False)
     for lag in range(largest, 0, -1):
         first, second = _Distances(later.at(lag)), _Distances(earlier.at(lag))
         for statistic in (s for s, at in out if at == lag):

@@ -6,7 +6,10 @@ one series and within l in the other. The statistic is the correlation at full s
 large enough connected region of scales exceeds both it and a threshold, the maximum there.
 
 The local correlations of all scales are the running sums, along both axes, of one table that
-collects each product of distances at its pair of ranks.
+collects each product of distances at its pair of ranks. A row of it is made at a time, from the
+distances of this rank in the first series, for eight second series in lock step: what is added to
+at random is small, and what is read at random is a whole line of the cache. Rows are kept only
+where correlations may exceed the one at full scale, which a matrix product tells well enough.
 """
 
 from __future__ import annotations
@@ -19,13 +22,30 @@ from scipy.special import betaincinv
 
 from sclcs.numerics.arrays import Array
 from sclcs.numerics.jit import kernel
+from sclcs.numerics.lanes import (
+    WIDTH,
+    add,
+    add_at,
+    aligned_empty,
+    load,
+    minimum,
+    multiply,
+    not_above,
+    prefetch,
+    spread,
+    store,
+    subtract,
+    zeros,
+)
 from sclcs.spi.families.dependence.connected import Runs, largest_region
 from sclcs.spi.families.dependence.series_distances import Ranks, column_ranks
 
 __all__ = ["Neighbourhoods", "multiscale_correlations", "neighbourhoods"]
 
 _SMALL_SHARE = 0.02  # of the scales: a smaller region of large correlations is chance
-_TOGETHER = 4  # rows whose running sums are taken at a time, because each waits for its own last
+_ROUNDING = 1e-9  # of a correlation, far above that of any order of its sums
+_AHEAD = 12  # distances whose partners are asked for before they are needed
+_ALL_LANES = (1 << WIDTH) - 1
 
 
 class Neighbourhoods(NamedTuple):
@@ -68,13 +88,9 @@ def multiscale_correlations(
     With ``only_upper`` both are the same regions, and the pairs i < j are computed and mirrored.
     """
     out = np.zeros((len(first.ranks), len(second.ranks)))
-    n = first.ranks.shape[-1]
-    threshold = _threshold(n - 1)  # the threshold of one point fewer, as scipy takes it
-    transposed = second._replace(
-        ranks=np.ascontiguousarray(np.swapaxes(second.ranks, 1, 2)),
-        distances=np.ascontiguousarray(np.swapaxes(second.distances, 1, 2)),
-    )
-    _fill(first, transposed, threshold, only_upper, out)
+    threshold = _threshold(first.ranks.shape[-1] - 1)  # of one point fewer, as scipy takes it
+    limits = np.maximum(threshold, _least_at_full_scale(first, second))
+    _fill(_sorted(first), _in_lanes(second), limits, threshold, only_upper, out)
     return out
 
 
@@ -102,86 +118,251 @@ def _sum_by_scale(ranks: Ranks, distances: Array, expected: Array, precision: Ar
             precision[region, k] = 1.0 / np.sqrt(variance) if variance > 0.0 else 0.0
 
 
+class _Sorted(NamedTuple):
+    """Distances of the first series by rank, then by place in their matrix.
+
+    Of those with rank k, ``starts[region, k]`` is the first; ``places`` (region, number) are
+    those in the matrix as one row. ``expected``, divided by the number of distances, and
+    ``precision`` are those of `Neighbourhoods`.
+    """
+
+    places: NDArray[np.uint32]
+    distances: Array
+    starts: NDArray[np.int64]
+    expected: Array
+    precision: Array
+    n_scales: NDArray[np.int64]
+
+
+class _InLanes(NamedTuple):
+    """Transposed matrices of the second series, (block, place, lane), eight series to a block.
+
+    ``expected`` and ``precision`` are (block, scale, lane); the latter is 0 beyond the scales.
+    """
+
+    ranks: Ranks
+    distances: Array
+    expected: Array
+    precision: Array
+    n_scales: NDArray[np.int64]
+
+
+class _Scales(NamedTuple):
+    """Working memory for eight pairs, rows by scale of the second series.
+
+    ``cells`` are one row of the table, ``down`` the sums of the rows so far, ``values`` the
+    correlations of a row; those that may count are kept by pair in ``kept``, and the bits of
+    ``loud`` tell for which pairs a row is. ``limits`` is what correlations have to exceed.
+    """
+
+    cells: Array
+    down: Array
+    values: Array
+    limits: Array
+    kept: Array
+    loud: NDArray[np.int64]
+
+
+def _least_at_full_scale(first: Neighbourhoods, second: Neighbourhoods) -> Array:
+    """Return a little less than the correlations at full scale: more than they may be rounded."""
+    transposed = np.swapaxes(second.distances, 1, 2)
+    x, y = (a.reshape(len(a), -1) for a in (first.distances, transposed))
+    means, precisions = zip(*(_at_full_scale(n) for n in (first, second)), strict=True)
+    covariances = x @ y.T - np.outer(*means) / x.shape[-1]
+    squares = (np.einsum("ij,ij->i", a, a) for a in (x, y))
+    lengths = (np.sqrt(a) * p for a, p in zip(squares, precisions, strict=True))
+    least: Array = covariances * np.outer(*precisions) - _ROUNDING * (1.0 + np.outer(*lengths))
+    return least
+
+
+def _at_full_scale(series: Neighbourhoods) -> tuple[Array, Array]:
+    regions, last = np.arange(len(series.ranks)), series.n_scales - 1
+    return series.expected[regions, last], series.precision[regions, last]
+
+
+def _sorted(series: Neighbourhoods) -> _Sorted:
+    n_regions, n, _ = series.ranks.shape
+    found = _Sorted(
+        np.empty((n_regions, n * n), dtype=np.uint32),
+        np.empty((n_regions, n * n)),
+        np.zeros((n_regions, n + 1), dtype=np.int64),
+        series.expected / n**2,
+        series.precision,
+        series.n_scales,
+    )
+    flat = (n_regions, n * n)
+    _sort(series.ranks.reshape(flat), series.distances.reshape(flat), found)
+    return found
+
+
 @kernel
-def _fill(
-    first: Neighbourhoods, second: Neighbourhoods, threshold: float, only_upper: bool, out: Array
+def _sort(ranks: Ranks, distances: Array, out: _Sorted) -> None:
+    """Sort by counting; distances of one rank stay in their order."""
+    n_regions, size = ranks.shape
+    for region in range(n_regions):
+        starts, rank = out.starts[region], ranks[region]
+        for place in range(size):
+            starts[rank[place] + 1] += 1
+        for k in range(1, starts.size):
+            starts[k] += starts[k - 1]
+        ends = starts.copy()
+        for place in range(size):
+            number = ends[rank[place]]
+            ends[rank[place]] += 1
+            out.places[region, number] = place
+            out.distances[region, number] = distances[region, place]
+
+
+def _in_lanes(series: Neighbourhoods) -> _InLanes:
+    n_regions, n, _ = series.ranks.shape
+    n_blocks = -(-n_regions // WIDTH)
+    found = _InLanes(
+        np.zeros((n_blocks, n * n, WIDTH), dtype=series.ranks.dtype),
+        aligned_empty((n_blocks, n * n, WIDTH)),
+        aligned_empty((n_blocks, n, WIDTH)),
+        aligned_empty((n_blocks, n, WIDTH)),
+        series.n_scales,
+    )
+    for table in (found.distances, found.expected, found.precision):
+        table[-1] = 0.0  # lanes without a series
+    _spread_over_lanes(series, found)
+    return found
+
+
+@kernel
+def _spread_over_lanes(series: Neighbourhoods, out: _InLanes) -> None:
+    n_regions, n, _ = series.ranks.shape
+    for region in range(n_regions):
+        block, lane = region // WIDTH, region % WIDTH
+        for s in range(n):
+            for t in range(n):
+                out.ranks[block, s * n + t, lane] = series.ranks[region, t, s]
+                out.distances[block, s * n + t, lane] = series.distances[region, t, s]
+        for m in range(n):
+            is_scale = m < series.n_scales[region]
+            out.expected[block, m, lane] = series.expected[region, m]
+            out.precision[block, m, lane] = series.precision[region, m] if is_scale else 0.0
+
+
+@kernel
+def _fill(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+    first: _Sorted,
+    second: _InLanes,
+    limits: Array,
+    threshold: float,
+    only_upper: bool,
+    out: Array,
 ) -> None:
-    n = first.ranks.shape[-1]
-    table, down = np.zeros((n + _TOGETHER, n)), np.empty(n)
+    n = second.expected.shape[1]
+    lanes = np.zeros((3 * n + 1, WIDTH))
+    scales = _Scales(
+        lanes[:n],
+        lanes[n : 2 * n],
+        lanes[2 * n : 3 * n],
+        lanes[3 * n :],
+        np.empty((WIDTH, n, n)),
+        np.empty(n, dtype=np.int64),
+    )
     runs = Runs(np.empty((4, n * (n + 1) // 2 + 1), dtype=np.int64), np.empty(n * (n + 1) // 2 + 1))
-    for i in range(out.shape[0]):
-        for j in range(i + 1 if only_upper else 0, out.shape[1]):
-            scales = table[: first.n_scales[i] + _TOGETHER, : second.n_scales[j]]
-            _collect(first, i, second, j, scales)
-            _add_along_both_axes(scales, down)
-            out[i, j] = _smoothed_maximum(first, i, second, j, threshold, scales, runs)
-            if only_upper:
-                out[j, i] = out[i, j]
+    for block in range(second.ranks.shape[0]):
+        start = block * WIDTH
+        end = min(start + WIDTH, out.shape[1])
+        for i in range(min(out.shape[0], end - 1) if only_upper else out.shape[0]):
+            begin = max(start, i + 1) if only_upper else start
+            scales.limits[:] = np.inf  # nothing of a lane without a pair is kept
+            for j in range(begin, end):
+                scales.limits[0, j - start] = limits[i, j]
+            _correlate(first, i, second, block, scales)
+            for j in range(begin, end):
+                n_rows, n_columns = first.n_scales[i], second.n_scales[j]
+                everything = scales.values[n_columns - 1, j - start]
+                out[i, j] = _smoothed_maximum(
+                    scales, j - start, n_rows, n_columns, everything, threshold, runs
+                )
+                if only_upper:
+                    out[j, i] = out[i, j]
 
 
 @kernel
-def _collect(first: Neighbourhoods, i: int, second: Neighbourhoods, j: int, scales: Array) -> None:
-    """Add every product of distances at its pair of ranks; the second series is transposed."""
-    n = first.ranks.shape[-1]
-    scales[:] = 0.0
-    for s in range(n):
-        row, column = first.ranks[i, s], second.ranks[j, s]
-        x, y = first.distances[i, s], second.distances[j, s]
-        for t in range(n):
-            scales[row[t], column[t]] += x[t] * y[t]
+def _correlate(first: _Sorted, i: int, second: _InLanes, block: int, scales: _Scales) -> None:
+    """Leave the correlations of the last row in ``values``, and keep those that may count."""
+    places, distances = first.places[i], first.distances[i]
+    ranks, others = second.ranks[block], second.distances[block]
+    scales.down[:] = 0.0
+    for k in range(first.n_scales[i]):
+        for number in range(first.starts[i, k], first.starts[i, k + 1]):
+            soon = places[min(number + _AHEAD, places.size - 1)]
+            prefetch(others, soon)
+            prefetch(ranks, soon)
+            place = places[number]
+            product = multiply(spread(distances[number]), load(others, place))
+            add_at(scales.cells, ranks, place, product)
+        quiet = _finish_row(
+            first.expected[i, k], first.precision[i, k], second.expected[block],
+            second.precision[block], scales,
+        )  # fmt: skip
+        scales.loud[k] = ~quiet
+        for lane in range(WIDTH):
+            if scales.loud[k] >> lane & 1:
+                for m in range(scales.values.shape[0]):
+                    scales.kept[lane, k, m] = scales.values[m, lane]
 
 
 @kernel
-def _add_along_both_axes(scales: Array, down: Array) -> None:
-    """Turn cells into sums over all rows and columns up to theirs; spare rows are zero."""
-    down[:] = 0.0
-    for k in range(0, scales.shape[0] - _TOGETHER, _TOGETHER):
-        t0 = t1 = t2 = t3 = 0.0
-        r0, r1, r2, r3 = scales[k], scales[k + 1], scales[k + 2], scales[k + 3]
-        for m in range(scales.shape[1]):
-            c0 = r0[m] + down[m]
-            c1 = r1[m] + c0
-            c2 = r2[m] + c1
-            c3 = r3[m] + c2
-            down[m] = c3
-            t0, t1, t2, t3 = t0 + c0, t1 + c1, t2 + c2, t3 + c3
-            r0[m], r1[m], r2[m], r3[m] = t0, t1, t2, t3
+def _finish_row(
+    expected: float, precision: float, means: Array, precisions: Array, scales: _Scales
+) -> int:
+    """Turn a row of the table into correlations; return in which lanes none exceeds its limit."""
+    cells, down, values = scales.cells, scales.down, scales.values
+    limit, one = load(scales.limits, 0), spread(1.0)
+    mean, precise = spread(expected), spread(precision)
+    total, quiet = zeros(), _ALL_LANES
+    for m in range(values.shape[0]):
+        sums = add(load(cells, m), load(down, m))
+        store(down, m, sums)
+        store(cells, m, zeros())
+        total = add(total, sums)
+        covariance = subtract(total, multiply(mean, load(means, m)))
+        value = multiply(multiply(covariance, precise), load(precisions, m))
+        value = minimum(value, one)
+        store(values, m, value)
+        quiet &= not_above(value, limit)
+    return quiet
 
 
 @kernel
 def _smoothed_maximum(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
-    first: Neighbourhoods,
-    i: int,
-    second: Neighbourhoods,
-    j: int,
+    scales: _Scales,
+    lane: int,
+    n_rows: int,
+    n_columns: int,
+    everything: float,
     threshold: float,
-    scales: Array,
     runs: Runs,
 ) -> float:
-    """Turn sums into correlations; return the maximum over the largest region of large ones."""
-    n_rows, n_columns = first.n_scales[i], second.n_scales[j]
-    n_squared = first.ranks.shape[-1] ** 2
-    means, precisions = second.expected[j], second.precision[j]
-    everything = limit = 0.0
+    """Return the maximum over the largest region of large correlations, or that of all scales."""
+    limit = max(threshold, everything)
+    table = scales.kept[lane, :n_rows, :n_columns]
     count, top = 0, n_rows
-    # The last row first: its last cell is everything.
     for k in range(n_rows - 1, -1, -1):
-        expected, precision = first.expected[i, k] / n_squared, first.precision[i, k]
-        row = scales[k]
-        for m in range(n_columns):
-            covariance = row[m] - expected * means[m]
-            row[m] = min(covariance * precision * precisions[m], 1.0)
-        if k == n_rows - 1:
-            everything = row[n_columns - 1]
-            limit = max(threshold, everything)
-        in_row = 0
-        for m in range(n_columns):
-            in_row += row[m] > limit
-        if in_row:
-            top = k
-        count += in_row
+        if scales.loud[k] >> lane & 1:
+            in_row = _count_above(table[k], limit)
+            count += in_row
+            top = k if in_row > 0 else top
     smallest = np.ceil(_SMALL_SHARE * max(n_rows, n_columns)) * min(n_rows, n_columns)
     if count < smallest:
         return everything
-    area, highest = largest_region(scales[top:n_rows], limit, runs)
+    for k in range(top, n_rows):
+        if not scales.loud[k] >> lane & 1:
+            table[k] = -1.0  # was not kept
+    area, highest = largest_region(table[top:], limit, runs)
     return max(highest, everything) if area >= smallest else everything
+
+
+@kernel
+def _count_above(row: Array, limit: float) -> int:
+    count = 0
+    for m in range(row.size):
+        if row[m] > limit:
+            count += 1
+    return count

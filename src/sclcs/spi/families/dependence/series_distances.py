@@ -52,59 +52,65 @@ class LaggedDistances:
     ----------
     distances : array, shape (region, time, time)
         Distance matrices of the series.
+    largest : int
+        The largest lag. If it is 1, nothing is kept for another one.
     later : bool
         Whether the first rows and columns are lost (the series is the later one), or the last.
     """
 
-    def __init__(self, distances: Array, *, later: bool) -> None:
+    def __init__(self, distances: Array, largest: int, *, later: bool) -> None:
         self._later = later
+        n_regions, n_times, _ = distances.shape
         # Seen from the end, the later series loses its last rows and columns, too.
         columns = np.swapaxes(distances, 1, 2)
-        self._columns = np.ascontiguousarray(columns[:, ::-1, ::-1] if later else columns)
-        self._squares = np.zeros_like(self._columns)
+        self._columns = columns[:, ::-1, ::-1] if later else columns
+        if largest > 1:
+            self._columns = np.ascontiguousarray(self._columns)
+        self._squares = np.zeros((n_regions if largest > 1 else 1, n_times, n_times))
         self._added = 0
 
     def at(self, lag: int) -> Array:
         """Return the distances at a lag that is smaller than those before, (region, row, row)."""
         kept = self._columns.shape[-1] - lag
         out = np.empty((len(self._columns), kept, kept))
-        _distances_at(self._columns, self._added, kept, self._squares, self._later, out)
+        for region, columns in enumerate(self._columns):
+            squares = self._squares[region % len(self._squares)]
+            if self._added == 0:
+                squares[:] = 0.0  # of the region before
+            add_square_distances(np.ascontiguousarray(columns), self._added, kept, squares)
+            _take_roots(squares, self._later, out[region])
         self._added = kept
         return out
 
 
 @kernel
-def _distances_at(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
-    columns: Array, added: int, kept: int, squares: Array, later: bool, out: Array
-) -> None:
-    for region in range(columns.shape[0]):
-        add_square_distances(columns[region], added, kept, squares[region])
-        for i in range(kept):
-            row = kept - 1 - i if later else i
-            out[region, row, row] = 0.0
-            for j in range(i):
-                column = kept - 1 - j if later else j
-                distance = sqrt(squares[region, i, j])
-                out[region, row, column] = out[region, column, row] = distance
+def _take_roots(squares: Array, later: bool, out: Array) -> None:
+    kept = out.shape[0]
+    for i in range(kept):
+        row = kept - 1 - i if later else i
+        out[row, row] = 0.0
+        for j in range(i):
+            column = kept - 1 - j if later else j
+            distance = sqrt(squares[i, j])
+            out[row, column] = out[column, row] = distance
 
 
 def column_ranks(columns: Array) -> Ranks:
     """Rank the last axis from 0; equal values share a rank and the next one follows directly."""
-    order = np.argsort(columns, axis=-1)
     fits = columns.shape[-1] <= 2**16  # half the memory to read, for every pair
     ranks = np.empty(columns.shape, dtype=np.uint16 if fits else np.uint32)
-    _rank_densely(columns, order, ranks)
+    for values, found in zip(columns, ranks, strict=True):  # an order stays in the cache
+        _rank_densely(values, np.argsort(values, axis=-1), found)
     return ranks
 
 
 @kernel
 def _rank_densely(columns: Array, order: NDArray[np.intp], ranks: Ranks) -> None:
-    n_regions, n_columns, n_values = columns.shape
-    for region in range(n_regions):
-        for column in range(n_columns):
-            values, places = columns[region, column], order[region, column]
-            rank = 0
-            for k in range(n_values):
-                if k > 0 and values[places[k]] > values[places[k - 1]]:
-                    rank += 1
-                ranks[region, column, places[k]] = rank
+    n_columns, n_values = columns.shape
+    for column in range(n_columns):
+        values, places = columns[column], order[column]
+        rank = 0
+        for k in range(n_values):
+            if k > 0 and values[places[k]] > values[places[k - 1]]:
+                rank += 1
+            ranks[column, places[k]] = rank
