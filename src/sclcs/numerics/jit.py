@@ -7,9 +7,11 @@ Division follows IEEE (``1 / 0`` is infinite) but in a `raising_kernel`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from numba import njit
+
+from sclcs.numerics.kernel_cache import stamp_with_sources
 
 __all__ = ["fused_kernel", "kernel", "raising_kernel", "reducing_kernel"]
 
@@ -18,8 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 def kernel(function: _Function) -> _Function:
     """Compile a loop with strict IEEE arithmetic."""
-    compiled = njit(nogil=True, cache=True, error_model="numpy")(function)
-    return cast("_Function", compiled)
+    return _compiled(function, error_model="numpy")
 
 
 def raising_kernel(function: _Function) -> _Function:
@@ -27,8 +28,7 @@ def raising_kernel(function: _Function) -> _Function:
 
     For searches, where a NaN would compare as "not worse" and be kept.
     """
-    compiled = njit(nogil=True, cache=True)(function)
-    return cast("_Function", compiled)
+    return _compiled(function)
 
 
 def reducing_kernel(function: _Function) -> _Function:
@@ -37,10 +37,7 @@ def reducing_kernel(function: _Function) -> _Function:
     Re-association lets LLVM keep several partial sums in one vector register, which is worth a
     factor of about four for dot products. NaN, infinities and signed zeros keep their meaning.
     """
-    compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})(
-        function
-    )
-    return cast("_Function", compiled)
+    return _compiled(function, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
 def fused_kernel(function: _Function) -> _Function:
@@ -49,5 +46,10 @@ def fused_kernel(function: _Function) -> _Function:
     For arithmetic that depends on the order of its operations (splitting an exponent off a
     number, say), where re-association would be wrong.
     """
-    compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
+    return _compiled(function, error_model="numpy", fastmath={"contract"})
+
+
+def _compiled(function: _Function, **flags: Any) -> _Function:  # noqa: ANN401
+    compiled = njit(nogil=True, cache=True, **flags)(function)
+    stamp_with_sources(compiled)
     return cast("_Function", compiled)
