@@ -44,7 +44,7 @@ def test_the_cheapest_operators_come_first_and_a_shared_family_counts_as_cheap()
     assert sorted(order) == sorted(table)
 
 
-@pytest.mark.parametrize("text", ["1%", "2%", "5%", "10%", "40%", "2m", "1h"])
+@pytest.mark.parametrize("text", ["1%", "2%", "5%", "10%", "40%", "2m", "20m"])
 def test_a_budget_is_never_overspent_and_every_operator_is_somewhere(costs, text):
     budget = parse_budget(text)
     bought = allot(costs, budget)

@@ -305,8 +305,12 @@ def test_a_time_is_measured_once_and_kept(cohort, tmp_path):
     out = tmp_path / "RUN"
     start(cohort, out, budget="10h", until="plan")
     first = (out / "speed.json").read_bytes()
-    assert json.loads(first)["speed"] > 0
-    (out / "speed.json").write_text('{"speed": 1000000.0}')
+    speed = json.loads(first)["speed"]
+    assert speed > 0
+    plan = json.loads((out / "plan.json").read_text())["budget"]
+    assert plan["way"] == "exact"
+    slow = speed * 2 * 10 * 3600 / plan["everything"]  # 10 h are half of everything
+    (out / "speed.json").write_text(json.dumps({"speed": slow}))
     start(cohort, out, budget="10h", until="plan")
     assert json.loads((out / "plan.json").read_text())["budget"]["way"] == "estimated"
 
