@@ -46,6 +46,8 @@ OTHER_COHORTS = {
     "main-766": "main",
     "main-official": "main",
     "sound-trained": "sound",
+    "sound-sclcs": "sound",
+    "estimation-sps": "estimation",
     "estimation-sps-psychosis": "estimation",
     "newcomers-psychosis": "newcomers",
     "newcomers-simulated": "newcomers",
