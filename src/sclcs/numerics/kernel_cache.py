@@ -27,16 +27,16 @@ def stamp_with_sources(compiled: Any) -> None:  # noqa: ANN401
     """
     file = getattr(compiled._cache, "_cache_file", None)
     if file is not None:
-        file._source_stamp = (file._source_stamp, _digest(_folder(compiled)))
+        file._source_stamp = (file._source_stamp, *map(_digest, _folders(compiled)))
 
 
 def sources_of(compiled: Any) -> set[Path]:  # noqa: ANN401
     """Return the files that a compiled function may be made from."""
-    return set(_files(_folder(compiled)))
+    return {file for folder in _folders(compiled) for file in _files(folder)}
 
 
-def _folder(compiled: Any) -> Path:  # noqa: ANN401
-    return Path(compiled.py_func.__code__.co_filename).parent
+def _folders(compiled: Any) -> list[Path]:  # noqa: ANN401
+    return sorted({Path(compiled.py_func.__code__.co_filename).parent, Path(__file__).parent})
 
 
 @cache
@@ -45,5 +45,4 @@ def _digest(folder: Path) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    places = sorted({folder, Path(__file__).parent})
-    return [file for place in places for file in sorted(place.glob("*.py"))]
+    return sorted(folder.glob("*.py"))

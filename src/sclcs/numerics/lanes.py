@@ -99,6 +99,29 @@ def _from(context: Any, builder: Any, kind: Any, row: Any, place: Any) -> Any:
     return builder.bitcast(builder.gep(struct.data, [place]), _VECTOR.as_pointer())
 
 
+def _loading(address: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what generates the reading of eight numbers from an array and a place in it."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = context.cast(builder, values[1], signature.args[1], types.intp)
+        eight = address(context, builder, signature.args[0], values[0], place)
+        return builder.load(eight, align=8)
+
+    return generate
+
+
+def _storing(address: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what generates the writing of eight numbers to an array and a place in it."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = context.cast(builder, values[1], signature.args[1], types.intp)
+        eight = address(context, builder, signature.args[0], values[0], place)
+        builder.store(values[2], eight, align=8)
+        return context.get_dummy_value()
+
+    return generate
+
+
 def _spread(builder: Any, number: Any) -> Any:
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, _index(0))
     mask = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
@@ -122,50 +145,25 @@ def _zeros(typing: Any) -> Any:
 @intrinsic
 def _load(typing: Any, table: Any, row: Any) -> Any:
     """Return a row, table[row], of a contiguous table with eight columns."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        place = context.cast(builder, values[1], signature.args[1], types.intp)
-        address = _address(context, builder, signature.args[0], values[0], place)
-        return builder.load(address, align=8)
-
-    return _LANES(table, row), generate
+    return _LANES(table, row), _loading(_address)
 
 
 @intrinsic
 def _store(typing: Any, table: Any, row: Any, lanes: Any) -> Any:
     """Write a row, table[row], of a contiguous table with eight columns."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        place = context.cast(builder, values[1], signature.args[1], types.intp)
-        address = _address(context, builder, signature.args[0], values[0], place)
-        builder.store(values[2], address, align=8)
-        return context.get_dummy_value()
-
-    return types.void(table, row, lanes), generate
+    return types.void(table, row, lanes), _storing(_address)
 
 
 @intrinsic
 def _load_from(typing: Any, row: Any, place: Any) -> Any:
     """Return row[place : place + 8] of a contiguous row."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        start = context.cast(builder, values[1], signature.args[1], types.intp)
-        return builder.load(_from(context, builder, signature.args[0], values[0], start), align=8)
-
-    return _LANES(row, place), generate
+    return _LANES(row, place), _loading(_from)
 
 
 @intrinsic
 def _store_from(typing: Any, row: Any, place: Any, lanes: Any) -> Any:
     """Write row[place : place + 8] of a contiguous row."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        start = context.cast(builder, values[1], signature.args[1], types.intp)
-        address = _from(context, builder, signature.args[0], values[0], start)
-        builder.store(values[2], address, align=8)
-        return context.get_dummy_value()
-
-    return types.void(row, place, lanes), generate
+    return types.void(row, place, lanes), _storing(_from)
 
 
 @intrinsic
