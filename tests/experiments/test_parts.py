@@ -188,8 +188,7 @@ def test_the_literal_setting_of_theorem_2_compares_rows_that_sum_to_one(toy_coho
     from sclcs.experiments.studies.universal import fitting_data
 
     matrices = np.array([np.corrcoef(signals) for signals in np.asarray(toy_cohort.signals)])
-    rows = np.arange(len(toy_cohort))
-    data, unit = fitting_data(toy_cohort, rows, matrices, "sound", 0, readout="stochastic")
+    data, unit = fitting_data(toy_cohort, matrices, "sound", 0, readout="stochastic")
     targets = data.targets.numpy()
     np.testing.assert_allclose(targets.sum(axis=2), 1, rtol=1e-5)
     assert (np.diagonal(targets, axis1=1, axis2=2) == 0).all()
@@ -200,3 +199,21 @@ def test_the_literal_setting_of_theorem_2_compares_rows_that_sum_to_one(toy_coho
     errors = {heads: fit(data, "stochastic", epochs=3, heads=heads).start for heads in (1, 4)}
     assert len(set(errors.values())) == 2
     assert max(errors.values()) < 4 * references(data)["mean"]
+
+
+def test_universal_averages_its_seeds_and_names_the_worst():
+    from sclcs.experiments.studies.universal import UNIVERSAL
+
+    cell = {"protocol": "sound", "readout": "affine", "heads": 16, "spi": "pec_orth"}
+    measured = pd.DataFrame(
+        [
+            {**cell, "repeat": seed, "kind": kind, "symmetric": symmetric, "skill": skill}
+            | dict.fromkeys(["epochs", "train_start", "train_end", "test", "r2", "r2_pearson"], 1.0)
+            for seed, symmetric, skill in ((0, True, 0.5), (1, False, 0.1), (2, True, 0.3))
+            for kind in ("result", "curve")
+        ]
+    )
+    found = UNIVERSAL.summarise(measured).loc[0]
+    assert (found["skill"], found["skill_worst"], found["seeds"]) == (pytest.approx(0.3), 0.1, 3)
+    assert found["skill_std"] == pytest.approx(0.2)
+    assert not found["symmetric"]

@@ -30,7 +30,7 @@ RATIO = 0.1
 USUAL_HEADS, USUAL_DIM = 16, 32
 HEADS, DIMS, BETAS = (4, 16, 32), (8, 32, 64), (0.0, 0.05, 0.1, 0.2, 0.3)
 TOY_HEADS, TOY_DIMS, TOY_BETAS = (2, 4), (4, 8), (0.0, 0.1)
-MOST_SEEDS = 3  # every combination is a training of its own
+MOST_SEEDS = 5  # every combination is a training of its own
 SHORTER = 2  # trainings that compare heads and widths are so many times shorter
 PAPER_NAMES = {"paper": "sclcs", "mha": "sps-mha"}
 
