@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench_before import CHEAP, TASKS
 from sclcs import simulate_cohort
 from sclcs.compute import FCStore, fill_store, find_executor, open_computation
 from sclcs.compute.cutting import Scissors, longest_within
@@ -24,12 +25,6 @@ from sclcs.spi.runner import family_members
 from sclcs.spi.sets import resolve
 
 SHARES = (15, 20, 30, 60)
-#: Eight families, none expensive: what is measured is everything around them.
-CHEAP = [
-    "cov_EmpiricalCovariance", "kendalltau", "spearmanr", "pec",
-    "pdist_cityblock", "xcorr_max_sig-True", "mi_gaussian", "bary_euclidean_mean",
-]  # fmt: skip
-TASKS = 568  # of the first measurement
 
 
 def main():
@@ -152,7 +147,7 @@ def around_tasks(folder):
     """CPU per task beyond kernels, here and on Dask; the status of a store."""
     blocks = TASKS // len(CHEAP)
     cohort = simulate_cohort(blocks, 1, 33, length=70, seed=1).save(folder / "c.zarr")
-    print(f"\nCPU beyond kernels per task, {TASKS} tasks (before: local 11 ms, Dask 44 ms)")
+    print(f"\nCPU beyond kernels per task, {TASKS} tasks")
     fill_store(open_computation(cohort, folder / "warm", CHEAP))
     begun = time.process_time()
     report = fill_store(open_computation(cohort, folder / "local", CHEAP, block_size=1))
@@ -164,8 +159,8 @@ def around_tasks(folder):
     store.status()
     spent = time.process_time() - begun
     print(
-        f"\nStatus of a whole store: {1000 * spent / TASKS:.3f} ms per family and block (before: "
-        "0.3 ms, at the end of every share); a share reads none"
+        f"\nStatus of a whole store: {1000 * spent / TASKS:.3f} ms per family and block; a share "
+        "reads none"
     )
 
 

@@ -1,7 +1,6 @@
 """The dearest operators of the catalogue: CPU seconds now and at an earlier commit, in one run.
 
-    git worktree add ../before e1ccbdc
-    python benchmarks/bench_dearest.py --before ../before [--regions 100] [--timepoints 200]
+    python benchmarks/bench_dearest.py [--before CHECKOUT] [--regions 100] [--timepoints 200]
                                        [--operators mgcx_maxlag-10 anm ...] [--repeats 3]
 
 CPU seconds of each operator alone on one simulated sample, one thread, warm: every size is first
@@ -22,6 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
+from checkout import checkout
+
+BEFORE = "e1ccbdc"
 REPOSITORY = Path(__file__).resolve().parents[1]
 # The dearest at 100 x 200 at the commit e1ccbdc; the statistics of a measure cost the same.
 DEAREST = [
@@ -90,9 +92,7 @@ def main() -> None:
     from sclcs import simulate_cohort
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--before", type=Path, required=True, help="a checkout of the commit before"
-    )
+    parser.add_argument("--before", type=Path, help="a checkout; by default one is made")
     parser.add_argument("--regions", type=int, default=100)
     parser.add_argument("--timepoints", type=int, default=200)
     parser.add_argument("--rows", type=int, default=0, help="regions to measure; all by default")
@@ -103,12 +103,15 @@ def main() -> None:
     signals = np.asarray(cohort.signals, dtype=np.float64)[:1]
     print(f"{options.regions} regions x {options.timepoints} time points, CPU seconds per sample")
     print(f"{'operator':<28} {'before':>9} {'now':>9} {'ratio':>6} {'moved':>8}")
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        checkout(BEFORE, options.before) as before_tree,
+    ):
         source = Path(folder) / "signals.npy"
         np.save(source, signals)
         workers = [
             Worker(tree, source, Path(folder) / f"{number}.npy")
-            for number, tree in enumerate((options.before, REPOSITORY))
+            for number, tree in enumerate((before_tree, REPOSITORY))
         ]
         for name in options.operators:
             measured = options.regions

@@ -62,6 +62,8 @@ def make_cohort(subjects):
 class MadeUp:
     """Matrices of operators that see subjects and groups more or less clearly."""
 
+    n_timepoints = None
+
     def __init__(self, cohort, operators):
         from sclcs.spi import catalogue
 
@@ -88,8 +90,11 @@ class MadeUp:
         self.seconds += time.process_time() - began
         return values if rows is None else values[rows]
 
-    def status(self):
-        return pd.DataFrame(columns=["spi", "sample", "status", "reason"])
+    def reason(self, spi):  # noqa: ARG002
+        return ""
+
+    def version(self, spi):  # noqa: ARG002
+        return "1.1"
 
 
 if __name__ == "__main__":

@@ -121,3 +121,41 @@ def test_large_cohorts():
     assert f"one simulated sample took {seconds[0]}" in page("docs/plan.md")
     labels = printed("memory", r"400 regions, 1000 .*\n.*\n +peak memory (\d),(\d)")
     assert f"{labels[0]}.{labels[1]} GB" in text
+
+
+def test_the_first_version_and_this_one():
+    text = page("docs/scale.md")
+    both = r" +([\d.]+) +([\d.]+)"
+    here = printed("before", "CPU beyond kernels per task, ms" + both)
+    dask = printed("before", "the same on Dask, ms" + both)
+    first, now = (
+        f"{float(ms):.1f} ms here**, {float(far):.1f} ms on Dask".replace("**", stars)
+        for ms, far, stars in zip(here, dask, ("", "**"), strict=True)
+    )
+    assert f"| {first} | **{now} |" in text
+    compiling = [f"{float(s):.0f}" for s in printed("before", "compiling the fast set .* s" + both)]
+    assert f"{compiling[0]} CPU seconds in one process | **{compiling[1]} in one" in text
+    label = printed("before", "by a label, bytes per pair of samples" + both)
+    subject = printed("before", "the same for fingerprinting" + both)
+    bytes_now = f"{float(label[1]):.0f} for a label, **{float(subject[1]):.0f} for"
+    assert f"| {float(label[0]):.0f} bytes | {bytes_now} fingerprinting**" in text
+    each, _ = printed("before", "bytes per number of a matrix" + both)
+    assert f"{float(each) * 10_000 * 400**2 / 1e9:.0f} GB: {float(each):.1f} bytes" in text
+
+
+def test_tasks_in_parts():
+    text = page("docs/scale.md")
+    whole, longest, parts, _ = printed(
+        "cluster", r"dependence +400 x 1200 +240 min +([\d.]+) +([\d.]+) +(\d+) +([\d.]+)"
+    )
+    assert f"`dependence` on 400 x 1200, {float(whole):.1f} hours by the laws" in text
+    assert f"{parts} parts, the longest {60 * float(longest):.0f} minutes" in text
+
+
+def test_speed_of_guidance():
+    seconds = printed("guided", r"diagnosis +([\d.]+) +([\d.]+)")
+    subject = printed("guided", r"subject +([\d.]+) +([\d.]+)")
+    took = f"{float(seconds[0]):.0f} to {float(subject[0]):.0f} s of CPU time"
+    text = page("docs/guided.md")
+    assert took in text
+    assert f", {float(seconds[1]):.1f} GB (`python benchmarks/bench_guided.py`" in text
