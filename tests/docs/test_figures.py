@@ -159,3 +159,20 @@ def test_speed_of_guidance():
     text = page("docs/guided.md")
     assert took in text
     assert f", {float(seconds[1]):.1f} GB (`python benchmarks/bench_guided.py`" in text
+
+
+def test_where_the_graphical_lasso_fails():
+    table = pd.read_csv(RANKINGS / "graphical_lasso.csv")
+    text = page("docs/operators/models.md")
+    failed, ended = (table[table["ours"] == word] for word in ("failed", "ok"))
+    assert set(failed["scikit_learn"]) == {"failed"}
+    assert set(ended["scikit_learn"]) == {"ok"}
+    assert f"every one of these {len(failed)}, too, and on none of {len(ended)} others" in text
+    limit = ended["sweeps"] == 100
+    assert f"at most {ended['difference'][~limit].max():.0e}" in text
+    for column, words in (
+        ("difference", "{} in the middle, **{} at worst"),
+        ("own", "far, {} and {}, "),
+    ):
+        found = [f"{ended[column][limit].agg(how):.0e}" for how in ("median", "max")]
+        assert words.format(*found) in text
