@@ -4,16 +4,18 @@
 
 The cohort is the restriction of ABIDE I to 33 default-mode regions (see the README beside
 the file): 307 scans of at least 210 time points in five windows, 1535 samples. Trainings are
-kept in the cache, so a second call draws at once. Pictures go to docs/_static, the table of
-Spearman correlations between all pairs of trainings is printed as Markdown.
+kept in the cache, so a second call draws at once. Pictures go to docs/_static, the agreement of
+scores between all pairs of trainings to docs/results/encoder_agreement.csv.
 """
 
 from __future__ import annotations
 
 import argparse
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs.cohort.cohort import Cohort
@@ -23,7 +25,8 @@ from sclcs.encoder import TrainedEncoder, trained_encoder
 from sclcs.encoder.grid import agreement
 from sclcs.report.encoder_figure import save_encoder_figures
 
-STATIC = Path(__file__).parents[1] / "docs" / "_static"
+DOCS = Path(__file__).parents[1] / "docs"
+STATIC, AGREEMENT = DOCS / "_static", DOCS / "results" / "encoder_agreement.csv"
 TRAININGS = [("paper", 0), ("paper", 1), ("paper", 2), ("official", 0), ("official", 1)]
 TRAININGS += [("mha", 0), ("mha-published", 0)]
 
@@ -46,19 +49,20 @@ def main() -> None:
         }
     for path in save_encoder_figures(runs["paper", 0], STATIC, cohort):
         print(path)
-    print_agreement(runs)
+    table = compare(runs)
+    table.to_csv(AGREEMENT, index=False, float_format="%.3f")
+    print(table.to_string(index=False))
     print_facts(runs, cohort)
 
 
-def print_agreement(runs: dict[tuple[str, int], TrainedEncoder]) -> None:
-    """Print rank correlations of scores and the overlap of the lowest tenth."""
-    names = list(runs)
-    print("\n| first | second | Spearman | shared in the lowest 10 % |\n|---|---|---|---|")
-    for place, one in enumerate(names):
-        for other in names[place + 1 :]:
-            scores = [runs[one].scores, runs[other].scores]
-            shared = overlap(*scores)
-            print(f"| {show(one)} | {show(other)} | {agreement(scores):.2f} | {shared:.0%} |")
+def compare(runs: dict[tuple[str, int], TrainedEncoder]) -> pd.DataFrame:
+    """Return rank correlations of scores and the overlap of the lowest tenth."""
+    rows = []
+    for one, other in combinations(runs, 2):
+        scores = [runs[one].scores, runs[other].scores]
+        names = {"first": one[0], "first_seed": one[1], "second": other[0], "second_seed": other[1]}
+        rows.append({**names, "spearman": agreement(scores), "shared": overlap(*scores)})
+    return pd.DataFrame(rows)
 
 
 def show(name: tuple[str, int]) -> str:
