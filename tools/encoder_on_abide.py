@@ -50,7 +50,7 @@ def main() -> None:
     for path in save_encoder_figures(runs["paper", 0], STATIC, cohort):
         print(path)
     table = compare(runs)
-    table.to_csv(AGREEMENT, index=False, float_format="%.3f")
+    table.to_csv(AGREEMENT, index=False, float_format="%.4f")
     print(table.to_string(index=False))
     print_facts(runs, cohort)
 

@@ -1,6 +1,6 @@
 """Run every test again and again on a busy machine, so that flaky ones show up.
 
-Run: python tools/repeat_tests.py [--times 10] [--busy 2] [--out benchmarks/figures/repeats.txt]
+Run: python tools/repeat_tests.py [--times 10] [--busy 2] [--out benchmarks/repeated_tests.txt]
 
 One run is `make test`, with hypothesis drawing other examples each time. `--busy` starts so many
 processes that only compute; other work beside it does as well. What every run found is appended
@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--busy", type=int, default=2, help="processes that only compute")
     parser.add_argument(
-        "--out", type=Path, default=REPOSITORY / "benchmarks" / "figures" / "repeats.txt"
+        "--out", type=Path, default=REPOSITORY / "benchmarks" / "repeated_tests.txt"
     )
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)

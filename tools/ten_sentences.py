@@ -74,7 +74,7 @@ def papers_method() -> str:
         holds(found["mean"] < prior["mean"], "the prior is above the published variant")
     scripts = " and ".join(f"{found['mean']:.2f} ({found['worst']:.2f})" for found in published)
     sound = [
-        _main(name, "sound-sclcs", score="sound", operators=None) for name in (*names, "random")
+        _main(name, "sound-trained", score="sound", operators=None) for name in (*names, "random")
     ]
     holds(sound[2]["mean"] < min(sound[0]["mean"], sound[1]["mean"]), "ahead by the sound score")
     ahead = [f"{found['mean']:.2f} ({found['worst']:.2f})" for found in sound]
@@ -86,9 +86,9 @@ def papers_method() -> str:
         f"softmax, 1000 epochs), {published[0]['n']} seeds, the first two reach {scripts} in 307; "
         f"by the sound score {ahead[0]} and {ahead[1]} against {ahead[2]} of random draws. The "
         f"similarity prior, which chooses no sample, reaches {prior['mean']:.2f} and "
-        f"{_main('prior', 'sound-sclcs', score='sound', operators=None, ratio=1.0)['mean']:.2f}. "
+        f"{_main('prior', 'sound-trained', score='sound', operators=None, ratio=1.0)['mean']:.2f}. "
         "Two cuts of ABIDE I, one data collection; `results/main`, `results/main-766`, "
-        "`results/main-official`, `results/sound-sclcs`."
+        "`results/main-official`, `results/sound-trained`."
     )
 
 

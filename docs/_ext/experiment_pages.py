@@ -46,7 +46,6 @@ OTHER_COHORTS = {
     "main-766": "main",
     "main-official": "main",
     "sound-trained": "sound",
-    "sound-sclcs": "sound",
     "estimation-sps": "estimation",
     "estimation-sps-psychosis": "estimation",
     "newcomers-psychosis": "newcomers",

@@ -176,3 +176,29 @@ def test_where_the_graphical_lasso_fails():
     ):
         found = [f"{ended[column][limit].agg(how):.0e}" for how in ("median", "max")]
         assert words.format(*found) in text
+
+
+def test_how_far_two_trainings_agree():
+    table = pd.read_csv(RANKINGS / "encoder_agreement.csv")
+    text = page("docs/encoder.md")
+
+    def both(first, second, seeds=None):
+        same = table["first_seed"] == table["second_seed"]
+        chosen = (table["first"] == first) & (table["second"] == second)
+        found = table[chosen if seeds is None else chosen & (same == seeds)]
+        ends = [(found[name].min(), found[name].max()) for name in ("spearman", "shared")]
+        order = " – ".join(dict.fromkeys(f"{value:.2f}" for value in ends[0]))
+        shared = " – ".join(dict.fromkeys(f"{100 * value:.0f}" for value in ends[1]))
+        return order, shared
+
+    for pair in (
+        ("paper", "paper"),
+        ("official", "official"),
+        ("paper", "mha", True),
+        ("paper", "mha-published"),
+        ("paper", "official"),
+    ):
+        order, shared = both(*pair)
+        assert f"| {order} | {shared} % |" in text, pair
+    (same, shared), (other, less) = (both("official", "mha-published", s) for s in (True, False))
+    assert f"| {same} / {other} | {shared} / {less} % |" in text
