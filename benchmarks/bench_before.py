@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from checkout import checkout
@@ -29,13 +31,12 @@ TASKS = 568
 
 def compute(cohort, out, names, scheduler=None, **options):
     """Fill a store with whichever version is imported; return the CPU seconds in operators."""
-    try:
-        from sclcs.compute import fill_store, find_executor, open_computation
-    except ModuleNotFoundError:  # the first version
-        from sclcs.workflow.compute import plan_compute, run_plan
+    if find_spec("sclcs.compute") is None:
+        first = import_module("sclcs.workflow.compute")  # where it was in the first version
+        plan = first.plan_compute(cohort, out, names, **options)
+        return first.run_plan(plan, scheduler=scheduler).kernel_seconds
+    from sclcs.compute import fill_store, find_executor, open_computation
 
-        plan = plan_compute(cohort, out, names, **options)
-        return run_plan(plan, scheduler=scheduler).kernel_seconds
     computation = open_computation(cohort, out, names, **options)
     who = [find_executor(f"dask:{scheduler}")] if scheduler else []
     return fill_store(computation, *who).kernel_seconds

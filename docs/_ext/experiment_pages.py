@@ -46,6 +46,7 @@ OTHER_COHORTS = {
     "main-766": "main",
     "main-official": "main",
     "sound-trained": "sound",
+    "sound-766": "sound",
     "estimation-sps": "estimation",
     "estimation-sps-psychosis": "estimation",
     "newcomers-psychosis": "newcomers",
