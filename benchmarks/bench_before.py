@@ -109,6 +109,7 @@ def compiling(_):
 
 def memory(folder, task="diagnosis", subjects=2000, regions=10):
     """ranking 4000 samples by a label, bytes per pair of samples"""
+    from bench_memory import peak
     from sclcs import simulate_cohort
     from sclcs.benchmark import rank
     from sclcs.spi.fc_store import FCStore
@@ -136,14 +137,10 @@ def memory_matrices(folder):
     return memory(folder, subjects=samples // 2, regions=regions) * samples / regions**2
 
 
-def peak():
-    """Return the largest number of bytes that this process has held."""
-    import resource
-
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-MEASUREMENTS = [tasks, dask, status, compiling, memory, memory_subject, memory_matrices]
+MEASUREMENTS = {
+    measure.__name__: measure
+    for measure in (tasks, dask, status, compiling, memory, memory_subject, memory_matrices)
+}
 
 
 def measured(tree, name):
@@ -158,23 +155,20 @@ def measured(tree, name):
 
 
 def main():
-    known = {measure.__name__: measure for measure in MEASUREMENTS}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, help="a checkout; by default one is made")
-    parser.add_argument("--only", nargs="+", choices=list(known), default=list(known))
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     given = parser.parse_args()
     print(f"{'':68}{'first':>8}{'now':>8}")
     with checkout(FIRST, given.before) as before:
         for name in given.only:
             turns = [[measured(tree, name) for tree in (before, HERE.parents[1])] for _ in "12"]
             first, now = (min(values) for values in zip(*turns, strict=True))
-            print(f"{known[name].__doc__:68}{first:>8.2f}{now:>8.2f}", flush=True)
+            print(f"{MEASUREMENTS[name].__doc__:68}{first:>8.2f}{now:>8.2f}", flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
-        print(
-            {measure.__name__: measure for measure in MEASUREMENTS}[sys.argv[2]](Path(sys.argv[3]))
-        )
+        print(MEASUREMENTS[sys.argv[2]](Path(sys.argv[3])))
     else:
         main()

@@ -1,4 +1,4 @@
-"""Clusters: how evenly shares are dealt, what a time limit cuts, the cost of a task beyond kernels.
+"""Clusters: how evenly shares are dealt, what a time limit cuts, what parts cost.
 
     python benchmarks/bench_cluster.py [--store FC ...]
 
@@ -9,14 +9,12 @@ from the seconds that a real computation has recorded, which the dealing does no
 import argparse
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
-from bench_before import CHEAP, TASKS
 from sclcs import simulate_cohort
-from sclcs.compute import FCStore, fill_store, find_executor, open_computation
+from sclcs.compute import FCStore, fill_store, open_computation
 from sclcs.compute.cutting import Scissors, longest_within
 from sclcs.compute.shares import Work
 from sclcs.spi.fc_layout import StoreLayout, block_size_for
@@ -53,8 +51,6 @@ def main():
         )
     limits()
     overhead_of_parts()
-    with tempfile.TemporaryDirectory() as folder:
-        around_tasks(Path(folder))
 
 
 def recorded(store):
@@ -141,48 +137,6 @@ def overhead_of_parts():
             f"{family:20}{taken['whole']:8.2f}{taken['parts']:8.2f} in {taken['n parts']} parts, "
             f"{ratio:.2f} times, {equal}"
         )
-
-
-def around_tasks(folder):
-    """CPU per task beyond kernels, here and on Dask; the status of a store."""
-    blocks = TASKS // len(CHEAP)
-    cohort = simulate_cohort(blocks, 1, 33, length=70, seed=1).save(folder / "c.zarr")
-    print(f"\nCPU beyond kernels per task, {TASKS} tasks")
-    fill_store(open_computation(cohort, folder / "warm", CHEAP))
-    begun = time.process_time()
-    report = fill_store(open_computation(cohort, folder / "local", CHEAP, block_size=1))
-    spent = time.process_time() - begun - report.kernel_seconds
-    print(f"{'local:1':12}{1000 * spent / report.pieces:8.1f} ms ({report.pieces} tasks)")
-    print_dask(cohort, folder)
-    store = FCStore.open(folder / "local")
-    begun = time.process_time()
-    store.status()
-    spent = time.process_time() - begun
-    print(
-        f"\nStatus of a whole store: {1000 * spent / TASKS:.3f} ms per family and block; a share "
-        "reads none"
-    )
-
-
-def print_dask(cohort, folder):
-    import psutil
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster, set_as_default=False),
-    ):
-        who = find_executor(f"dask:{cluster.scheduler_address}")
-        fill_store(open_computation(cohort, folder / "warm-dask", CHEAP), who)
-
-        def spent():
-            family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-            return sum(sum(process.cpu_times()[:2]) for process in family)
-
-        begun = spent()
-        report = fill_store(open_computation(cohort, folder / "dask", CHEAP, block_size=1), who)
-        beyond = spent() - begun - report.kernel_seconds
-    print(f"{'dask':12}{1000 * beyond / report.pieces:8.1f} ms ({report.pieces} tasks)")
 
 
 if __name__ == "__main__":

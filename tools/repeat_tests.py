@@ -61,7 +61,7 @@ def main() -> int:
         f"{os.cpu_count()} processors; begun {time.strftime('%Y-%m-%d %H:%M')}\n\n"
     )
     options.out.write_text(head)
-    idle = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(options.busy)]
+    busy = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(options.busy)]
     passed = []
     try:
         for number in range(1, options.times + 1):
@@ -71,7 +71,7 @@ def main() -> int:
             with options.out.open("a") as file:
                 file.write(words + "\n")
     finally:
-        for process in idle:
+        for process in busy:
             process.kill()
     return int(not all(passed))
 
