@@ -50,8 +50,8 @@ test-lowest:  ## Run the demo and quick tests with the lowest versions that pypr
 	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/lowest.txt '.[nifti,dask,mne]' pytest pytest-timeout pytest-xdist hypothesis
 	rm -rf $(LOWEST)/demo
 	$(LOWEST)/bin/sclcs demo --out $(LOWEST)/demo
-	$(LOWEST)/bin/python -m pytest $(PARALLEL) -W default::DeprecationWarning -m 'not slow' tests/core tests/store tests/cohort tests/benchmark \
-	  --ignore tests/benchmark/test_harmonise.py --ignore tests/benchmark/test_share.py
+	$(LOWEST)/bin/python -m pytest $(PARALLEL) -W default::DeprecationWarning -m 'not slow' tests/core tests/store tests/cohort tests/stats \
+	  --ignore tests/stats/test_harmonise.py --ignore tests/stats/test_share.py
 
 lint: setup  ## Style, types and import layers
 	$(BIN)/ruff format --check

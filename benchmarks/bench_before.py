@@ -31,11 +31,11 @@ TASKS = 568
 
 def compute(cohort, out, names, scheduler=None, **options):
     """Fill a store with whichever version is imported; return the CPU seconds in operators."""
-    if find_spec("sclcs.compute") is None:
+    if find_spec("sclcs.runs.costs") is None:
         first = import_module("sclcs.workflow.compute")  # where it was in the first version
         plan = first.plan_compute(cohort, out, names, **options)
         return first.run_plan(plan, scheduler=scheduler).kernel_seconds
-    from sclcs.compute import fill_store, find_executor, open_computation
+    from sclcs.store import fill_store, find_executor, open_computation
 
     computation = open_computation(cohort, out, names, **options)
     who = [find_executor(f"dask:{scheduler}")] if scheduler else []
@@ -84,7 +84,7 @@ def dask(folder):
 
 def status(folder):
     """status of a whole store, ms per family and block"""
-    from sclcs.spi.fc_store import FCStore
+    from sclcs.store.fc_store import FCStore
 
     compute(small_cohort(folder), folder / "fc", CHEAP, block_size=1)
     store = FCStore.open(folder / "fc")
@@ -95,8 +95,8 @@ def status(folder):
 
 def compiling(_):
     """compiling the fast set in one process, CPU s"""
-    from sclcs.spi import warmup
-    from sclcs.spi.sets import resolve
+    from sclcs.spi import engine as warmup
+    from sclcs.spi.versions import resolve
 
     begun = time.process_time()
     if hasattr(warmup, "warm_up"):  # the first version
@@ -111,8 +111,8 @@ def memory(folder, task="diagnosis", subjects=2000, regions=10):
     """ranking 4000 samples by a label, bytes per pair of samples"""
     from bench_memory import peak
     from sclcs import simulate_cohort
-    from sclcs.benchmark import rank
-    from sclcs.spi.fc_store import FCStore
+    from sclcs.stats import rank
+    from sclcs.store.fc_store import FCStore
 
     child = os.fork()  # what the computation holds is not counted
     if child == 0:

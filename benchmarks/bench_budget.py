@@ -25,7 +25,7 @@ from typing import Any
 import sclcs
 from sclcs import Cohort, simulate_cohort
 from sclcs.run_folder import RunFolder
-from sclcs.spi.fc_store import FCStore
+from sclcs.store.fc_store import FCStore
 
 COPIED = "fc-source.zarr"  # a run takes what other stores in its folder have
 
@@ -84,7 +84,7 @@ def _budget(
     result = sclcs.run(
         cohort,
         out=out,
-        tasks=options.tasks,
+        task=options.tasks,
         spis=operators,
         covariates=options.covariates,
         drop_missing=True,

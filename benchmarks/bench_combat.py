@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from combatlearn import ComBat
 
-from sclcs.benchmark.prediction import fit_combat
+from sclcs.stats.prediction import fit_combat
 
 SUBJECTS, SITES, FEATURES = 307, 7, 1056
 

@@ -37,7 +37,16 @@ def main() -> None:
             "--out",
             cohort,
         )
-        run = ["compute", cohort, "--spis", options.spis, "--jobs", options.jobs, "--out", out]
+        run = [
+            "compute",
+            cohort,
+            "--spis",
+            options.spis,
+            "--on",
+            f"local:{options.jobs}",
+            "--out",
+            out,
+        ]
         peak, summary, log = watch(*run, "--json")
         loading, computing = phase(log, "Loading operators"), phase(log, "Computing matrices")
         samples = summary["samples"]

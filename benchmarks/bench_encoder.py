@@ -97,8 +97,8 @@ def summary(epoch_seconds: list[float], before: float) -> dict[str, float]:
 def ours(options) -> dict[str, float]:
     import torch._dynamo  # noqa: F401 (torch.optim loads it at the first step)
 
-    from sclcs.encoder import train_encoder
-    from sclcs.encoder.training import Training
+    from sclcs.coresets.encoder import train_encoder
+    from sclcs.coresets.encoder.training import Training
 
     cohort = make_cohort(options.subjects)
     seconds: list[float] = []
@@ -120,7 +120,7 @@ def plain(options) -> dict[str, float]:
     import torch._dynamo
 
     from plain_encoder import PlainTraining
-    from sclcs.encoder.pairs import find_pairs
+    from sclcs.coresets.encoder.training import find_pairs
 
     cohort = make_cohort(options.subjects)
     before = held_now()
@@ -144,7 +144,7 @@ def products(options) -> dict[str, float]:
     """Run only the matrix products of one epoch: training batches, then blocks of the pass."""
     import torch
 
-    from sclcs.encoder.fused_map import BLOCK
+    from sclcs.coresets.encoder.model import BLOCK
 
     samples = options.subjects * WINDOWS
     batches = [2 * BATCH] * (options.subjects // BATCH)

@@ -45,7 +45,7 @@ def one(home, keep, disk):
     sclcs.run(
         home / "c.zarr",
         out=out,
-        tasks=["diagnosis", "subject"],
+        task=["diagnosis", "subject"],
         exact_below=1e9,
         permutations=100,
         bootstrap=100,
@@ -71,7 +71,7 @@ def watch(out, fullest, done):
 
 def matrices(out):
     """Return the bytes of matrices, packed or not."""
-    return size(out.glob("fc*.zarr/matrices/*/c.*")) + size(out.glob("fc*.zarr/pieces/*/*/*"))
+    return size(out.glob("fc*.zarr/matrices/*/c.*"))
 
 
 def size(paths):

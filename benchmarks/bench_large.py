@@ -13,8 +13,7 @@ import numpy as np
 
 from sclcs import simulate_cohort
 from sclcs.spi import compute_block, resolve
-from sclcs.spi.engine import DEFAULT_MEMORY
-from sclcs.spi.warmup import warm_up
+from sclcs.spi.engine import DEFAULT_MEMORY, warm_up
 
 OPERATORS = ["family:groupdelay", "cov_GraphicalLasso", "paper-fast"]
 MORE = 2**32

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from sclcs.benchmark import rank
+from sclcs.stats import rank
 
 MB = 1e6
 

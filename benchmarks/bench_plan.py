@@ -20,8 +20,8 @@ from pathlib import Path
 import pandas as pd
 
 from sclcs import simulate_cohort
-from sclcs.compute import CohortShape
 from sclcs.runs import predict_costs
+from sclcs.runs.costs import CohortShape
 
 # samples, regions, time points
 SIZES = ((60, 33, 70), (200, 33, 120), (20, 100, 140))
@@ -38,7 +38,7 @@ def measure(cohort: Path, out: Path, spis: str, jobs: int) -> dict[str, float]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
     subprocess.run(
-        [*command, "--jobs", str(jobs), "--out", str(out)], check=True, capture_output=True
+        [*command, "--on", f"local:{jobs}", "--out", str(out)], check=True, capture_output=True
     )
     wall = time.perf_counter() - begun
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -12,9 +12,9 @@ import time
 import numpy as np
 import pandas as pd
 
-from sclcs.benchmark import KernelView, make_kernel, make_question
-from sclcs.benchmark.criteria import CRITERIA
-from sclcs.benchmark.rank import TRAINED_SPLITS
+from sclcs.stats import KernelView, make_kernel, make_question
+from sclcs.stats.criteria import CRITERIA
+from sclcs.stats.ranking import TRAINED_SPLITS
 
 REGIONS, SUBJECTS, SITES, TIMED = 33, 766, 15, 4
 BUDGET = 300.0  # CPU seconds for the scores of all operators

@@ -15,12 +15,12 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import kendalltau
 
-from sclcs.benchmark import make_kernel
-from sclcs.benchmark.criteria import find_criterion
-from sclcs.benchmark.kernel import Kernel
-from sclcs.benchmark.question import make_question
-from sclcs.benchmark.view import KernelView
-from sclcs.compute import FCStore
+from sclcs.stats import make_kernel
+from sclcs.stats.criteria import find_criterion
+from sclcs.stats.evaluation import KernelView
+from sclcs.stats.kernel import Kernel
+from sclcs.stats.question import make_question
+from sclcs.store import FCStore
 
 DIMENSIONS = (64, 256, 1024)
 TASKS = ("diagnosis", "subject")

@@ -14,8 +14,8 @@ import time
 import numpy as np
 import pandas as pd
 
-from sclcs.benchmark import rank
-from sclcs.benchmark.features import unit_vectors, vectorize
+from sclcs.stats import rank
+from sclcs.stats.features import unit_vectors, vectorize
 
 REGIONS = 33
 

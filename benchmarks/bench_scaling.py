@@ -25,7 +25,7 @@ import pandas as pd
 
 from sclcs import simulate_cohort
 from sclcs.spi import compute, compute_block, resolve
-from sclcs.spi.runner import family_members
+from sclcs.spi.engine import family_members
 
 REGIONS = (33, 66, 132, 264)
 TIMES = (70, 140, 280, 560)

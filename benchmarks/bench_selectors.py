@@ -40,9 +40,8 @@ def recorder_cost(cohort, task, epochs):
     """Time epochs with and without the recorder, one after the other; return seconds with it."""
     import torch
 
-    from sclcs.encoder.classifier import ClassifierSettings
-    from sclcs.encoder.classifier.train import prepare_training
-    from sclcs.encoder.scratch import Scratch
+    from sclcs.coresets.classifier.train import ClassifierSettings, prepare_training
+    from sclcs.coresets.encoder.score import Scratch
 
     settings = ClassifierSettings(task=task, epochs=2 * epochs + 2)
     seconds = {True: [], False: []}
@@ -81,7 +80,7 @@ def time_recording(recorder, training):
 
 
 def encoder_epoch(cohort, epochs):
-    from sclcs.encoder import train_encoder
+    from sclcs.coresets.encoder import train_encoder
 
     runs = []
     for n_epochs in (1, 1 + epochs):
@@ -93,7 +92,7 @@ def encoder_epoch(cohort, epochs):
 
 def long_run(cohort, task):
     """Return dynamics of 200 epochs: three trained ones, repeated with noise."""
-    from sclcs.encoder.classifier import train_classifier
+    from sclcs.coresets.classifier.train import train_classifier
 
     run = train_classifier(cohort, epochs=3, task=task)
     rng = np.random.default_rng(0)
@@ -108,7 +107,7 @@ def long_run(cohort, task):
 
 
 def scoring_table(cohort, task, classifier_seconds, encoder_seconds):
-    from sclcs.selection import SELECTORS, select
+    from sclcs.coresets import SELECTORS, select
 
     run = long_run(cohort, task)
     trained_encoder = mock.Mock(
@@ -116,8 +115,8 @@ def scoring_table(cohort, task, classifier_seconds, encoder_seconds):
     )
     trained_encoder.settings.to_dict.return_value = {}
     with (
-        mock.patch("sclcs.selection.classifier_training.trained_classifier", return_value=run),
-        mock.patch("sclcs.selection.perturbation.trained_encoder", return_value=trained_encoder),
+        mock.patch("sclcs.coresets.classifier_training.trained_classifier", return_value=run),
+        mock.patch("sclcs.coresets.perturbation.trained_encoder", return_value=trained_encoder),
     ):
         for name, selector in SELECTORS.items():
             parameters = {"task": task} if selector.takes_task else {}

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from sclcs.spi import compute, resolve
-from sclcs.spi.runner import family_members
+from sclcs.spi.engine import family_members
 
 HALF_OF_PYSPI = "gc_gaussian_k-max-10_tau-max-2"
 TARGET, TARGET_WITHOUT = 200, 80

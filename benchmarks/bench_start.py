@@ -34,9 +34,9 @@ def main():
 
 
 def measure(spis, processes, folder):
-    from sclcs.compute.executors.local import LocalExecutor
-    from sclcs.spi.sets import resolve
-    from sclcs.spi.warmup import warm_ups
+    from sclcs.spi.engine import warm_ups
+    from sclcs.spi.versions import resolve
+    from sclcs.store.executors.local import LocalExecutor
 
     operators = resolve(spis)
     log = folder / "spent"
@@ -56,7 +56,7 @@ def measure(spis, processes, folder):
 
 
 def timed(part, log):
-    from sclcs.spi.catalogue import operator_facts
+    from sclcs.spi.operators import operator_facts
 
     started = time.process_time()
     part()

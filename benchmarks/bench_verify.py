@@ -13,20 +13,18 @@ from pathlib import Path
 import google_crc32c
 
 from sclcs import Cohort, simulate_cohort
-from sclcs.benchmark import rank
 from sclcs.cohort import signals as signals_module
 from sclcs.cohort import storage
-from sclcs.compute import FCStore, compute_store
+from sclcs.coresets import select
 from sclcs.report import run_report
 from sclcs.run_folder import RunFolder, collect_config
 from sclcs.runs import carry_out
-from sclcs.selection import select
-from sclcs.spi import fc_store
+from sclcs.stats import rank
+from sclcs.store import FCStore, compute_store, metadata
 
 CHECKS = [
     (storage, "check_seal"),
-    (fc_store, "check_seal"),
-    (fc_store, "index_problems"),
+    (metadata, "_content"),
     (signals_module, "check_chunks"),
     (google_crc32c, "value"),
     (RunFolder, "_as_written"),

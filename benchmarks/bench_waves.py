@@ -11,10 +11,9 @@ import time
 
 import numpy as np
 
-from sclcs.runs.waves import operator_bytes, waves_of
+from sclcs.runs.waves import matrix_bytes, waves_of
 from sclcs.spi import compute, resolve
-from sclcs.spi.runner import family_members
-from sclcs.spi.warmup import warm_up
+from sclcs.spi.engine import family_members, warm_up
 
 
 def main():
@@ -30,14 +29,11 @@ def main():
     warm_up(operators, given.timepoints)
     print(f"{len(operators)} operators, {given.regions} regions x {given.timepoints} time points")
     whole = seconds(signals, [operators])
-    size = sum(operator_bytes(name, given.samples, given.regions) for name in operators)
+    size = len(operators) * matrix_bytes(given.samples, given.regions)
     print(f"all at once: {size / 1e9:.0f} GB for {given.samples} samples, {whole:.1f} CPU s each")
     for disk in given.disk:
         waves = waves_of(operators, given.samples, given.regions, disk)
-        largest = max(
-            sum(operator_bytes(name, given.samples, given.regions) for name in wave)
-            for wave in waves
-        )
+        largest = max(len(wave) * matrix_bytes(given.samples, given.regions) for wave in waves)
         cut = [f for f in family_members(operators) if len(homes(f, waves)) > 1]
         spent = seconds(signals, waves)
         print(

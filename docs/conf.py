@@ -8,7 +8,7 @@ from pathlib import Path
 import sclcs
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS / "_ext"))
+sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent)]  # the second: paper/
 
 from generated_pages import write_pages
 
@@ -42,7 +42,6 @@ templates_path: list[str] = []
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.xref_missing"]  # README is included and links into docs/
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's Parameters section says it in words
@@ -73,7 +72,7 @@ numpydoc_xref_aliases = {
     "sequence": "collections.abc.Sequence",
     "Cohort": "sclcs.Cohort",
     "CoreSet": "sclcs.CoreSet",
-    "FCStore": "sclcs.compute.FCStore",
+    "FCStore": "sclcs.store.FCStore",
     "Ranking": "sclcs.Ranking",
     "RunFolder": "sclcs.run_folder.RunFolder",
     "Scans": "sclcs.Scans",

@@ -7,7 +7,7 @@ Windows that share time points are never compared, so nobody is recognised by th
 """
 
 import sclcs
-from sclcs.benchmark import rank
+from sclcs.stats import rank
 
 cohort = sclcs.simulate_cohort(30, 4, 12, length=60, stride=60, seed=1)
 ranking = rank(cohort, "subject", "panel", permutations=200, bootstrap=200)
@@ -22,4 +22,4 @@ print(ranking.best_set[["spi", "name", "score", "low", "high"]].to_string(index=
 # %%
 # All of them, with intervals from redrawing subjects:
 
-sclcs.plot.ranking(ranking)
+sclcs.report.plot.ranking(ranking)

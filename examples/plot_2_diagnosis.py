@@ -7,7 +7,7 @@ inside sites say whether anything is left.
 """
 
 import sclcs
-from sclcs.benchmark import rank
+from sclcs.stats import rank
 
 cohort = sclcs.simulate_cohort(60, 1, 12, length=120, stride=120, sites=2, group=0.3, seed=2)
 ranking = rank(
@@ -26,4 +26,4 @@ print(
 
 # %%
 
-sclcs.plot.ranking(ranking)
+sclcs.report.plot.ranking(ranking)

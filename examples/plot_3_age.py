@@ -8,7 +8,7 @@ look at the best correlation.
 """
 
 import sclcs
-from sclcs.benchmark import rank
+from sclcs.stats import rank
 
 cohort = sclcs.simulate_cohort(60, 1, 12, length=120, stride=120, seed=3)
 ranking = rank(
@@ -25,4 +25,4 @@ print(ranking.groups[["name", "score", "p", "p_single"]].head(4).to_string(index
 # %%
 # All of them: no correlation here is worth a second look.
 
-sclcs.plot.ranking(ranking)
+sclcs.report.plot.ranking(ranking)

@@ -19,7 +19,7 @@ print(matrices.coords["spi"].to_numpy())
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
 for ax, operator in zip(axes, matrices.coords["spi"].to_numpy(), strict=True):
-    sclcs.plot.matrix(matrices.sel(spi=operator)[0], ax=ax)
+    sclcs.report.plot.matrix(matrices.sel(spi=operator)[0], ax=ax)
     ax.set_title(operator, fontsize=8)
 
 # %%

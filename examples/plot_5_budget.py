@@ -16,7 +16,7 @@ out = Path(tempfile.mkdtemp()) / "RUN"
 result = sclcs.run(
     cohort,
     out=out,
-    tasks="subject",
+    task="subject",
     spis=["panel", "family:kendall", "family:covariance", "family:nearest_neighbour"],
     budget="25%",
     exact_below=0,  # so small a cohort would be computed exactly, whatever the budget
@@ -36,4 +36,4 @@ print(table[["spi", "score", "low", "high", "source"]].head(8).to_string(index=F
 # Intervals of exact scores say how they would change with other subjects; those of estimated ones
 # where the exact score is expected.
 
-sclcs.plot.ranking(result.rankings["subject"])
+sclcs.report.plot.ranking(result.rankings["subject"])

@@ -6,8 +6,8 @@ Core-sets: the paper's idea. A stratified draw keeps the shares of classes and s
 """
 
 import sclcs
-from sclcs.benchmark import balance, consistency, rank
-from sclcs.selection import select
+from sclcs.coresets import select
+from sclcs.stats import balance, consistency, rank
 
 cohort = sclcs.simulate_cohort(40, 3, 12, length=60, stride=60, seed=6)
 core = select(cohort, method="stratified", ratio=0.2, seed=0)

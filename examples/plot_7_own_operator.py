@@ -8,8 +8,8 @@ A function of one sample (regions x time) is all that is needed; it is ranked be
 import numpy as np
 
 import sclcs
-from sclcs.benchmark import rank
 from sclcs.spi import register
+from sclcs.stats import rank
 
 
 def sign_agreement(signals):
@@ -27,4 +27,4 @@ print(ranking.groups[["spi", "score", "low", "high", "best_set"]].to_string(inde
 # %%
 # With intervals from redrawing subjects:
 
-sclcs.plot.ranking(ranking)
+sclcs.report.plot.ranking(ranking)

@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import sclcs
-from sclcs.benchmark import rank
+from sclcs.stats import rank
 
 cohort = sclcs.simulate_cohort(60, 1, 12, length=120, stride=120, group=0.2, seed=8)
 half = np.arange(len(cohort)) % 2 == 0
@@ -31,4 +31,4 @@ print("accuracy on the other half:", cross_val_score(pipeline, scans, labels, cv
 # What the winner measures: its mean matrix over the subjects of the other half.
 
 features = sclcs.FCTransformer(winner).fit_transform(scans)
-sclcs.plot.matrix(features.mean(axis=0), regions=cohort.regions)
+sclcs.report.plot.matrix(features.mean(axis=0), regions=cohort.regions)

@@ -15,7 +15,7 @@ from hypothesis import settings
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.scans import Scans
 from sclcs.spi import unregister
-from sclcs.spi.own_operators import own_operators
+from sclcs.spi.own import own_operators
 
 # The same examples in every run: a red CI must be the change's fault.
 settings.register_profile("sclcs", deadline=None, derandomize=True)
@@ -29,8 +29,8 @@ REAL_COHORT = REPOSITORY.parent / "shared" / "data" / "abide_dos160_dmn33.npz"
 #: the end: `make test` keeps a file on one process (see the Makefile).
 LONGEST = (
     "spi/test_conformance.py", "docs/test_code_blocks.py", "spi/test_agreement.py",
-    "faults", "runs", "experiments", "compute", "cli", "spi/families", "selection", "browser",
-    "test_whole_path.py", "test_mistakes_inside.py", "test_mistakes.py", "encoder", "report",
+    "faults", "runs", "paper", "store", "cli", "spi/families", "coresets", "browser",
+    "test_whole_path.py", "report",
 )  # fmt: skip
 
 
@@ -120,9 +120,9 @@ def cohort(rng):
 def quick_plan():
     """Runs predict their costs in a moment instead of some seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        from sclcs.compute.calibration import Start
+        from sclcs.runs.costs import Start
 
         patch.setattr("sclcs.runs.check.CALIBRATION_SECONDS", 0.01)
         start = Start(1.0, 1.0, 10**8)
-        patch.setattr("sclcs.compute.calibration._measure_start", lambda *_: start)
+        patch.setattr("sclcs.runs.costs._measure_start", lambda *_: start)
         yield

@@ -11,14 +11,14 @@ import pytest
 
 import sclcs
 
-ROOMS = ["spi", "pyspi", "cohort", "benchmark", "selection", "compute", "plot", "report", "runs"]
+ROOMS = ["spi", "pyspi", "cohort", "stats", "coresets", "store", "report", "runs"]
 #: Functions and classes of users; the other public names are parts of these.
 WITH_EXAMPLE = [
     "Cohort", "CoreSet", "Ranking", "Scans", "FCTransformer", "simulate_cohort", "run",
     "spi.compute", "spi.catalogue", "spi.resolve", "spi.register", "spi.unregister",
-    "spi.status_table", "pyspi.Calculator", "pyspi.Data", "benchmark.rank",
-    "benchmark.consistency", "benchmark.balance", "selection.select", "cohort.region_set",
-    "compute.compute_store", "plot.ranking", "plot.matrix", "plot.chord", "plot.geometry",
+    "spi.status_table", "pyspi.Calculator", "pyspi.Data", "stats.rank",
+    "stats.consistency", "stats.balance", "coresets.select", "cohort.region_set",
+    "store.compute_store", "plot.ranking", "plot.matrix", "plot.chord", "plot.geometry",
     "plot.glass_brain", "report.HTMLReport", "runs.RunResult.open",
 ]  # fmt: skip
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import sclcs
 from sclcs import Cohort, CoreSet, Ranking, simulate_cohort
-from sclcs.benchmark import rank
-from sclcs.compute import FCStore, Share, compute_store
-from sclcs.core import SclcsError
+from sclcs._core import SclcsError
+from sclcs.coresets import select
 from sclcs.run_folder import RunFolder
 from sclcs.runs import RunResult
-from sclcs.selection import select
 from sclcs.spi import compute
+from sclcs.stats import rank
+from sclcs.store import FCStore, Work, compute_store, fill_store, open_computation
 
 #: Several families; `pdist_cosine` and Pearson are twins, `ccm_E-1` is directed.
 OPERATORS = ["pdist_cosine", "pec", "kendalltau", "cov_EmpiricalCovariance", "ccm_E-1_mean"]
@@ -120,8 +120,10 @@ def test_matrices_are_the_same_by_every_road(cohort, block, new, scheduler):
 
 def shared_store(cohort, path, block):
     """Compute a store as three jobs of an array would, the last one first."""
-    for number in (3, 1, 2):
-        compute_store(cohort, path, OPERATORS, share=Share(number, 3), block_size=block)
+    computation = open_computation(cohort, path, OPERATORS, block_size=block)
+    shares = Work.of(computation).deal(3)
+    for number in (2, 0, 1):
+        fill_store(computation, only=shares[number])
     return FCStore.open(path)
 
 
@@ -177,7 +179,7 @@ def test_a_ranking_is_the_same_by_every_road(cohort, task, method, seed, new):
 )
 def test_a_run_says_what_its_parts_say(cohort, task, seed, new, quick_plan):
     saved, out = cohort.save(new("c.zarr")), new("run")
-    asked = {"tasks": task, "spis": OPERATORS, "seed": seed, **QUICK}
+    asked = {"task": task, "spis": OPERATORS, "seed": seed, **QUICK}
     result = outcome(lambda: sclcs.run(saved, out=out, **asked))
     if isinstance(result, str):
         direct = outcome(lambda: rank(cohort, task, OPERATORS, seed=seed, **QUICK))

@@ -26,12 +26,12 @@ import numpy as np
 import pandas as pd
 
 from sclcs import Cohort
-from sclcs.benchmark import rank
-from sclcs.benchmark.findings import ALPHA
-from sclcs.compute import compute_store
-from sclcs.core.files import write_text
-from sclcs.core.seeds import generator
+from sclcs._core.constants import ALPHA
+from sclcs._core.files import write_text
+from sclcs._core.identity import generator
 from sclcs.run_folder import RunFolder
+from sclcs.stats import rank
+from sclcs.store import compute_store
 
 SUBJECTS, REGIONS, LENGTH = 60, 8, 120
 EFFECT, CONFOUND = 0.9, 0.9

@@ -29,16 +29,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs._core.files import write_json
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.scans import Scans
 from sclcs.cohort.simulation.calibration import (
     CALIBRATION_FILE,
+    measure_scans,
     measure_simulated_scans,
     measure_simulated_windows,
+    measure_windows,
 )
-from sclcs.cohort.simulation.effects import Effects
-from sclcs.cohort.simulation.statistics import measure_scans, measure_windows
-from sclcs.core.files import write_json
+from sclcs.cohort.simulation.signals import Effects
 
 TARGET_FILE = (
     Path(__file__).parents[1] / "src" / "sclcs" / "cohort" / "simulation" / CALIBRATION_FILE

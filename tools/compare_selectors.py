@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sclcs._core.console import show_progress
+from sclcs._core.provenance import plain, versions
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.core.progress import show_progress
-from sclcs.core.provenance import plain, versions
-from sclcs.selection import SELECTORS, select
+from sclcs.coresets import SELECTORS, select
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CASE = "ASD"

@@ -15,8 +15,8 @@ import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 
-from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.warmup import warm_up
+from sclcs.spi.engine import warm_up
+from sclcs.spi.operators import operator_facts
 
 N_TIMES = 70
 

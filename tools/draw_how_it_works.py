@@ -159,48 +159,6 @@ def encoder() -> Drawing:
     return d
 
 
-def guided() -> Drawing:
-    """Draw swaps until the cheap operators keep their order."""
-    d = Drawing(
-        940, 150, "Guided core-sets: cheap operators on everybody decide which samples to keep"
-    )
-    d.box(
-        "b",
-        20,
-        30,
-        "A cheap panel",
-        "ten operators on",
-        "everybody: their",
-        "true scores",
-        width=170,
-    )
-    d.arrow(194, 75, 34)
-    d.box("b", 232, 30, "A stratified start", "sites and classes", "in their shares", "", width=180)
-    d.arrow(416, 75, 34)
-    d.box(
-        "k",
-        454,
-        30,
-        "Swap samples",
-        "in and out, until the",
-        "panel's order on the",
-        "core-set is the true one",
-        width=200,
-    )
-    d.arrow(658, 75, 34)
-    d.box(
-        "b",
-        696,
-        30,
-        "Certificate",
-        "families left out say",
-        "what to expect of",
-        "operators unseen so far",
-        width=220,
-    )
-    return d
-
-
 def intervals() -> Drawing:
     """Draw the best and some worse operators for diagnosis on ABIDE, with intervals."""
     with (DOCS / "results" / "ranking_diagnosis.csv").open(encoding="utf-8") as stream:
@@ -240,7 +198,6 @@ def main() -> None:
     for name, draw in {
         "two_stages": two_stages,
         "encoder_flow": encoder,
-        "guided_flow": guided,
         "ranking_intervals": intervals,
     }.items():
         draw().save(out / f"{name}.svg")

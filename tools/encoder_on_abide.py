@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sclcs._core.console import show_progress
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.core.progress import show_progress
-from sclcs.encoder import TrainedEncoder, trained_encoder
-from sclcs.encoder.grid import agreement
+from sclcs.coresets.encoder import TrainedEncoder, trained_encoder
+from sclcs.coresets.encoder.grid import agreement
 from sclcs.report.encoder_figure import save_encoder_figures
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sclcs.benchmark.findings import ALPHA
-from sclcs.benchmark.permutations import permutation_table
-from sclcs.benchmark.prediction import FoldRules, Predictor, make_folds
-from sclcs.benchmark.share import make_share_model
-from sclcs.core.files import write_text
-from sclcs.core.seeds import generator
+from sclcs._core.constants import ALPHA
+from sclcs._core.files import write_text
+from sclcs._core.identity import generator
+from sclcs.stats.permutations import permutation_table
+from sclcs.stats.prediction import FoldRules, Predictor, make_folds
+from sclcs.stats.share import make_share_model
 
 SUBJECTS, FEATURES, SITES, CORRELATED, PERMUTATIONS = 60, 20, 4, 0.6, 199
 #: Score, kind of target, covariates that are numbers, whether sites are a covariate as well.

@@ -2,7 +2,7 @@
 
     python tools/make_geometry.py
 
-Writes src/sclcs/estimation/geometry.npz from simulated cohorts only: nobody's data is in it. It
+Writes src/sclcs/decision/geometry.npz from simulated cohorts only: nobody's data is in it. It
 takes about a minute and a half of CPU time after compilation.
 """
 
@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from sclcs import simulate_cohort
-from sclcs.benchmark import make_kernel
-from sclcs.core.progress import show_progress
-from sclcs.estimation import Geometry, measure_geometry
+from sclcs._core.console import show_progress
+from sclcs.decision import Geometry, measure_geometry
 from sclcs.spi import compute, resolve
-from sclcs.spi.runner import family_members
+from sclcs.spi.engine import family_members
+from sclcs.stats import make_kernel
 
 TABLE = Path(__file__).parents[1] / "src" / "sclcs" / "estimation" / "geometry.npz"
 #: Subjects, regions and time points of the cohorts; the table is their mean.

@@ -18,9 +18,8 @@ import pandas as pd
 
 from sclcs import simulate_cohort
 from sclcs.spi import compute, resolve
-from sclcs.spi.cost_laws import REFERENCE_REGIONS, REFERENCE_TIMEPOINTS
-from sclcs.spi.runner import family_members
-from sclcs.spi.warmup import warm_up
+from sclcs.spi.costs import REFERENCE_REGIONS, REFERENCE_TIMEPOINTS
+from sclcs.spi.engine import family_members, warm_up
 
 TABLE = Path(__file__).parents[1] / "src" / "sclcs" / "spi" / "tables" / "operator_costs.csv"
 MOST_SAMPLES = 16

@@ -9,14 +9,16 @@ that missed.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from sclcs.core.files import write_text
-from sclcs.experiments.soundness.bars import CONDITIONS, FULL, Condition, measure_cohort
+sys.path.insert(0, str(Path(__file__).parents[1]))  # paper/ is no installed package
+from paper.soundness_cohorts import CONDITIONS, FULL, Condition, measure_cohort
+from sclcs._core.files import write_text
 
 BARS = ("no effect", "site as covariate", "within site")
 

@@ -15,12 +15,11 @@ from pathlib import Path
 import pandas as pd
 
 from sclcs import Cohort
-from sclcs.benchmark import Ranking, rank, score_reliability, split_half_ceiling
-from sclcs.compute import compute_store
-from sclcs.core.progress import show_progress
-from sclcs.report.ranking_figure import draw_ranking
-from sclcs.report.style import save_figure
-from sclcs.spi.fc_store import FCStore
+from sclcs._core.console import show_progress
+from sclcs.report.figures import draw_ranking, save_figure
+from sclcs.stats import Ranking, rank, score_reliability, split_half_ceiling
+from sclcs.store import compute_store
+from sclcs.store.fc_store import FCStore
 
 TASKS = ("subject", "diagnosis")
 

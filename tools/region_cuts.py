@@ -19,8 +19,8 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from sclcs import Cohort
-from sclcs.benchmark import rank
-from sclcs.core.files import write_text
+from sclcs._core.files import write_text
+from sclcs.stats import rank
 
 CUTS = {419: 1, 105: 4, 33: 13}
 PREPROCESSINGS = ("timeseries", "timeseries_gmr")

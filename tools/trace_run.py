@@ -36,8 +36,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 TASKS = ("subject", "diagnosis")
-OPTIONS = ("--spis", "panel", "--method", "guided", "--ratio", "0.5")
-PARAMETERS = ("--param", "proposals=200", "--param", "restarts=1")
+OPTIONS = ("--spis", "panel", "--method", "stratified", "--ratio", "0.5")
 #: What the first version could not do, and is not asked for: options, if a tree has them.
 NO_MORE = {"permutations": "0", "criteria": "none", "score": "cohen_d", "bootstrap": "0"}
 USUAL = {"bootstrap": "20"}
@@ -208,7 +207,7 @@ def _command(cohort: Path, options: Mapping[str, str]) -> Callable[[Path], objec
     known = inspect.signature(run).parameters
     tasks = [word for task in TASKS for word in ("--task", task)]
     more = [w for name, value in options.items() if name in known for w in (f"--{name}", value)]
-    words = ["run", str(cohort), *tasks, *OPTIONS, *PARAMETERS, *more, "--out"]
+    words = ["run", str(cohort), *tasks, *OPTIONS, *more, "--out"]
     return lambda out: app([*words, str(out)], standalone_mode=False)
 
 

@@ -1,4 +1,4 @@
-"""Sections about experiments, made from their committed results by the package's own code."""
+"""Sections about experiments, made from their committed results by the code that made them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any
 import pandas as pd
 from markdown_table import table
 
-from sclcs.experiments import EXPERIMENTS
+from paper import EXPERIMENTS
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 #: Tables that the page shows (by the start of their names); all others are in table.md.
 SHOWN = {
-    "main": (
+    "table2": (
         "subject-cohen_d-minmax-ndcg@10",
         "diagnosis-cohen_d-minmax-ndcg@10",
         "diagnosis-cohen_d-minmax-regret",
         "subject-ratio-raw-ndcg@5",
         "diagnosis-ratio-raw-ndcg@5",
-        "diagnosis-unseen-ndcg@10",
         "ceiling",
     ),
     "sound": (
@@ -31,29 +30,24 @@ SHOWN = {
         "subject-cohen_d-ndcg@10",
         "fixed",
     ),
-    "labels": ("subject-cohen_d-minmax-ndcg@10", "diagnosis-cohen_d-minmax-ndcg@10"),
-    "density": ("subject-cohen_d-minmax-ndcg@10", "diagnosis-cohen_d-minmax-ndcg@10"),
-    "operators": tuple(
+    "table7": ("subject-cohen_d-minmax-ndcg@10", "diagnosis-cohen_d-minmax-ndcg@10"),
+    "figure5": ("subject-cohen_d-minmax-ndcg@10", "diagnosis-cohen_d-minmax-ndcg@10"),
+    "table9": tuple(
         f"{name}-{task}-{score}-ndcg@10"
         for name in ("slow", "mixture")
         for task in ("subject", "diagnosis")
         for score in ("cohen_d-minmax", "ratio-raw")
     ),
-    "windows": ("short-subject-cohen_d-minmax-ndcg@10", "short-diagnosis-cohen_d-minmax-ndcg@10"),
+    "table11": ("short-subject-cohen_d-minmax-ndcg@10", "short-diagnosis-cohen_d-minmax-ndcg@10"),
 }
 #: Results on another cohort, and the experiment that made them.
 OTHER_COHORTS = {
-    "main-766": "main",
-    "main-official": "main",
+    "table2-766": "table2",
+    "table2-official": "table2",
     "sound-trained": "sound",
     "sound-766": "sound",
     "estimation-sps": "estimation",
     "estimation-sps-psychosis": "estimation",
-    "newcomers-psychosis": "newcomers",
-    "newcomers-simulated": "newcomers",
-    "guided-fresh": "guided",
-    "guided-766": "guided",
-    "guided-simulated": "guided",
     "estimation-psychosis": "estimation",
     "estimation-766": "estimation",
     "estimation-simulated": "estimation",
@@ -75,7 +69,7 @@ def experiment_section(folder_name: str) -> str:
     name = section_names()[folder_name]
     folder = RESULTS / folder_name
     if not (folder / "summary.csv").exists():
-        return f"Not run on the real cohort yet: `sclcs experiment {name}` does it.\n"
+        return f"Not run on the real cohort yet: `python -m paper {name}` does it.\n"
     facts = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     parts = _tables(name, folder, facts)
     cohort, options = facts["cohort"], facts["options"]

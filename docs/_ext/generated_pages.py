@@ -14,6 +14,8 @@ from plan_pages import cost_laws_table, plan_check_table
 from scale_pages import scale_table
 from selector_pages import comparison_table, parameters_page, selectors_table
 
+from sclcs import settings
+from sclcs._core.options import options_table
 from sclcs.cohort.simulation.calibration import calibration
 from sclcs.spi import catalogue
 
@@ -32,7 +34,6 @@ MEANING = {
     "diagnosis": "diagnosis, balanced accuracy (chance 0.50)",
     "site": "site, balanced accuracy (20 sites, chance 0.05)",
 }
-STUDY = ["study", "task", "ratio"]
 SETTING = {"windows": "307 subjects x 5 windows", "scans": "1013 whole scans"}
 
 
@@ -117,53 +118,6 @@ def scaling_table() -> str:
     return table(["family (ms)", *measured.columns], rows)
 
 
-def guided_table() -> str:
-    """Return the measured consistency of core-sets on families that did not guide."""
-    folders = sorted((DOCS.parent / "results").glob("guided*"))
-    measured = pd.concat(
-        pd.read_csv(folder / "summary.csv").assign(study=folder.name) for folder in folders
-    )
-    # Larger core-sets are easy for every method; they, and the default panel, are in the folders.
-    measured = measured[(measured["ratio"] <= 0.1) & (measured["protocol"] == "halves")]
-    wide = measured.pivot_table(index=STUDY, columns="method", values="ndcg10")
-    others = wide.drop(columns=["guided"])
-    guided = measured[measured["method"] == "guided"].set_index(STUDY)
-    rows = [
-        (
-            *key[:2],
-            f"{key[2]:.0%}",
-            _or_blank(wide.loc[key, "stratified"]),
-            _best(others.loc[key]),
-            f"**{row['ndcg10']:.3f}** ({row['ndcg10_worst']:.2f})",
-            f"{row['kendall']:.2f} ({row['kendall_worst']:.2f})",
-            f"{row['ndcg10_expected']:.2f}, {row['ndcg_covered']:.0%}",
-            f"{row['kendall_expected']:.2f}, {row['kendall_covered']:.0%}",
-        )
-        for key, row in guided.iterrows()
-    ]
-    header = [
-        "run",
-        "task",
-        "share",
-        "stratified",
-        "best other",
-        "guided (worst)",
-        "its Kendall (worst)",
-        "nDCG promised, inside",
-        "Kendall promised, inside",
-    ]
-    return table(header, rows)
-
-
-def _or_blank(value: float) -> str:
-    return "" if pd.isna(value) else f"{value:.2f}"
-
-
-def _best(others: pd.Series) -> str:
-    """Return the best other method, if there was any."""
-    return "" if others.isna().all() else f"{others.max():.2f} {others.idxmax()}"
-
-
 PAGES: dict[str, Callable[[], str]] = {
     "benchmarks.md": benchmarks_page,
     "calibration_table.md": calibration_table,
@@ -171,7 +125,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "selectors_table.md": selectors_table,
     "selector_comparison_table.md": comparison_table,
     "selector_parameters.md": parameters_page,
-    "guided_table.md": guided_table,
     "scale_table.md": scale_table,
     "scaling_table.md": scaling_table,
     "cost_laws_table.md": cost_laws_table,
@@ -180,6 +133,16 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 PAGES |= {
     f"experiment_{name}_table.md": partial(experiment_section, name) for name in section_names()
+}
+PAGES |= {
+    f"{command}_options_table.md": partial(options_table, model)
+    for command, model in {
+        "run": settings.RunSettings,
+        "rank": settings.RankSettings,
+        "compute": settings.ComputeSettings,
+        "select": settings.SelectSettings,
+        "import": settings.CutSettings,
+    }.items()
 }
 
 

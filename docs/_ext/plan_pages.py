@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from markdown_table import table
 
-from sclcs.spi.cost_laws import cost_laws
+from sclcs.spi.costs import cost_laws
 
 DOCS = Path(__file__).parents[1]
 WHAT = {

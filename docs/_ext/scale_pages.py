@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from markdown_table import table
 
-from sclcs.benchmark.memory import ranking_bytes
 from sclcs.spi import resolve
-from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.cost_laws import cost_law
-from sclcs.spi.fc_layout import block_size_for, blocks_per_shard_for
-from sclcs.spi.runner import family_members
+from sclcs.spi.costs import cost_law
+from sclcs.spi.engine import family_members
+from sclcs.stats.memory import ranking_bytes
+from sclcs.store import block_size_for
 
 CORES = 1000
 #: Scans, regions, time points; docs/scale.md says so in words.
@@ -39,14 +38,13 @@ def _figures(spis: str, samples: int, regions: int, timepoints: int) -> tuple[st
         family: _seconds(family, len(names), regions, timepoints)
         for family, names in members.items()
     }
-    block = block_size_for(regions)
+    blocks = {
+        family: min(samples, block_size_for(family, regions, timepoints)) for family in members
+    }
     cpu = samples * sum(per_sample.values()) / HOUR
-    longest = block * max(per_sample.values()) / HOUR
-    names = [name for family in members.values() for name in family]
-    halves = sum(1 if operator_facts()[name].symmetric else 2 for name in names)
-    disk = samples * regions * (regions - 1) / 2 * 4 * halves / TERABYTE
-    shard = block * blocks_per_shard_for(samples, regions, block)
-    files = len(names) + -(-samples // shard) * (len(names) + len(members))
+    longest = max(blocks[family] * seconds for family, seconds in per_sample.items()) / HOUR
+    disk = samples * regions**2 * 4 * sum(map(len, members.values())) / TERABYTE
+    files = len(members) + sum(-(-samples // block) for block in blocks.values())
     memory = ranking_bytes(samples, regions) / 1e9
     return (
         f"{cpu:,.1f}" if cpu < 10 else f"{cpu:,.0f}",

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 from markdown_table import table
 
-from sclcs.core.settings import Settings
-from sclcs.selection import SELECTORS
-from sclcs.selection.classifier_training import ClassifierParameters
-from sclcs.selection.scored import DensityParameters
+from sclcs._core.settings import Settings
+from sclcs.coresets import SELECTORS
+from sclcs.coresets.classifier_training import ClassifierParameters
+from sclcs.coresets.scored import DensityParameters
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "selectors_abide.csv"
 YES = {True: "yes", False: ""}

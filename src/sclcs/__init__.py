@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sclcs.core.front_door import lazy_names
+from sclcs._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sclcs.benchmark.ranking import Ranking
     from sclcs.cohort.cohort import Cohort
     from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.scans import Scan, Scans
     from sclcs.cohort.simulation import simulate_cohort
+    from sclcs.decision.blend import Blend
     from sclcs.runs import run
     from sclcs.spi.transformer import FCTransformer
+    from sclcs.stats.ranking_table import Ranking
 
 __version__ = "0.1.0.dev0"
 __all__ = [
+    "Blend",
     "Cohort",
     "CoreSet",
     "FCTransformer",
@@ -34,15 +36,17 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "Blend": "sclcs.decision.blend",
         "Cohort": "sclcs.cohort.cohort",
         "CoreSet": "sclcs.cohort.coreset",
         "FCTransformer": "sclcs.spi.transformer",
-        "Ranking": "sclcs.benchmark.ranking",
+        "Ranking": "sclcs.stats.ranking_table",
         "Scan": "sclcs.cohort.scans",
         "Scans": "sclcs.cohort.scans",
+        "plot": "sclcs.report",
         "run": "sclcs.runs",
         "simulate_cohort": "sclcs.cohort.simulation",
     },
     ["__version__"],
-    rooms=["benchmark", "cohort", "compute", "plot", "pyspi", "report", "selection", "spi"],
+    rooms=["cohort", "coresets", "pyspi", "report", "spi", "stats", "store"],
 )

@@ -6,8 +6,8 @@ import shutil
 import pytest
 from run_example import OPERATORS, make_run
 
-from sclcs.report.html import compare_report, run_report
-from sclcs.report.html.parts import RunParts
+from sclcs.report.pages import compare_report, run_report
+from sclcs.report.parts import RunParts
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LOST = "EXTRA CHECK LOST: no {} here; the report is not tried in a browser"

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.spi.fc_store import FCStore
-from store_damage import as_format_3
+from sclcs.store.fc_store import FCStore
 
 
 @pytest.fixture
@@ -75,12 +74,9 @@ def test_a_coreset_file_chooses_the_samples(sclcs, saved, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--jobs", "2", "--scheduler", "tcp://x"], "Choose one of --jobs and --scheduler"),
         (["--task-range", "1"], "Expected a share of the tasks as i/n"),
         (["--spis", "kendaltau"], "the nearest are kendalltau"),
-        (["--slurm", "nowhere.yaml"], "SLURM configuration at nowhere.yaml"),
         (["--on", "slurm:nowhere.yaml"], "SLURM configuration at nowhere.yaml"),
-        (["--on", "local:2", "--jobs", "2"], "Choose one of --jobs and --on"),
         (["--on", "local:0"], "The number of processes must be positive"),
         (["--on", "local"], "Expected the number of processes"),
         (["--on", "cloud:9"], "Unknown executor 'cloud'; the known ones are dask:tcp"),
@@ -94,19 +90,18 @@ def test_mistakes_are_one_line(sclcs, saved, tmp_path, options, message):
     assert len(shown.err.splitlines()) == 1
 
 
-def test_a_script_and_a_share_of_it_are_two_things(sclcs, saved, tmp_path):
-    (tmp_path / "slurm.yaml").write_text("shares: 2\n")
-    for option in (["--slurm", tmp_path / "slurm.yaml"], ["--on", f"slurm:{tmp_path}/slurm.yaml"]):
-        shown = sclcs("compute", saved, "--out", tmp_path / "fc", *option, "--task-range", "1/2")
-        assert shown.code == 2
-        assert "give only one" in shown.err
+def test_slurm_divides_the_work_by_itself(sclcs, saved, tmp_path):
+    (tmp_path / "slurm.yaml").write_text("array: 2\n")
+    option = ["--on", f"slurm:{tmp_path}/slurm.yaml", "--task-range", "1/2"]
+    shown = sclcs("compute", saved, "--out", tmp_path / "fc", *option)
+    assert shown.code == 2
+    assert "leave --task-range away" in shown.err
     assert not (tmp_path / "fc").exists()
 
 
-@pytest.mark.parametrize("option", [["--on", "local:2"], ["--jobs", "2"]], ids=str)
-def test_one_string_says_who_works(sclcs, saved, tmp_path, option):
+def test_one_string_says_who_works(sclcs, saved, tmp_path):
     out = tmp_path / "fc"
-    assert sclcs("compute", saved, "--spis", "pec", "--out", out, *option).code == 0
+    assert sclcs("compute", saved, "--spis", "pec", "--out", out, "--on", "local:2").code == 0
     assert FCStore.open(out).complete_operators == ["pec"]
 
 
@@ -114,7 +109,7 @@ def test_interruption_says_how_to_go_on(sclcs, saved, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sclcs.compute.fill_store", interrupt)
+    monkeypatch.setattr("sclcs.store.fill_store", interrupt)
     arguments = ["compute", saved, "--spis", "pec", "--out", tmp_path / "fc"]
     assert sclcs(*arguments).code == 130
     assert "run the same command again to do the rest" in sclcs(*arguments).err
@@ -127,32 +122,11 @@ def test_status_shows_the_table_and_finds_damage(sclcs, saved, tmp_path):
     shown = sclcs("fc", "status", out, "--check")
     assert shown.code == 0
     assert "2 operators on 7 samples" in shown.out
-    assert "0 damaged chunks, 0 damaged records." in shown.out
-    chunk = FCStore.open(out).layout.shard_file("pec", 0)
+    assert "0 damaged matrices." in shown.out
+    chunk = FCStore.open(out).layout.piece_file("envelope", 0)
     chunk.write_bytes(np.random.default_rng(0).bytes(100))
     shown = sclcs("fc", "status", out, "--check", "--json")
     assert shown.code == 2
     assert json.loads(shown.out)["damaged"] == [{"spi": "pec", "block": 0}]
     assert "damaged" not in json.loads(sclcs("fc", "status", out, "--json").out)
-    assert (
-        "1 damaged chunks, 0 damaged records; run the same"
-        in sclcs("fc", "status", out, "--check").out
-    )
-
-
-def test_a_store_of_an_older_format_is_named_and_copied(sclcs, saved, tmp_path):
-    sclcs("compute", saved, "--spis", "pec,cov_OAS", "--out", tmp_path / "fc")
-    old = as_format_3(FCStore.open(tmp_path / "fc"), tmp_path / "old")
-    refused = sclcs("compute", saved, "--spis", "pec,kendalltau", "--out", old.path)
-    assert refused.code == 2
-    assert "older format" in refused.err
-    assert f"`sclcs fc repack {old.path} --out NEW`" in refused.err
-    shown = sclcs("fc", "repack", old.path, "--out", tmp_path / "new")
-    assert shown.code == 0
-    assert "2 operators of 7 samples" in shown.out
-    again = sclcs("compute", saved, "--spis", "pec,kendalltau", "--out", tmp_path / "new")
-    assert again.code == 0
-    found = FCStore.open(tmp_path / "new")
-    assert set(found.complete_operators) == {"kendalltau", "cov_OAS", "pec"}
-    np.testing.assert_array_equal(found.matrices("pec"), old.matrices("pec"))
-    assert sclcs("fc", "repack", old.path, "--out", tmp_path / "new").code == 2
+    assert "1 damaged matrices; run the same" in sclcs("fc", "status", out, "--check").out

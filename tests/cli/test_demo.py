@@ -2,18 +2,18 @@ import json
 
 import pytest
 
-from sclcs.experiments.demo import SETTINGS
 from sclcs.run_folder import RunFolder
+from sclcs.runs.demo import SETTINGS
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr("sclcs.experiments.demo.SUBJECTS", 20)
-    monkeypatch.setattr("sclcs.experiments.demo.REGIONS", 6)
-    monkeypatch.setattr("sclcs.experiments.demo.GROUP_EFFECT", 0.6)
+    monkeypatch.setattr("sclcs.runs.demo.SUBJECTS", 20)
+    monkeypatch.setattr("sclcs.runs.demo.REGIONS", 6)
+    monkeypatch.setattr("sclcs.runs.demo.GROUP_EFFECT", 0.6)
     spis = ["panel", "family:distance", "family:kendall", "mi_kraskov_NN-4", "hsic", "dtw"]
     smaller = {"spis": spis, "budget": "40%", "bootstrap": 20, "permutations": 100}
-    monkeypatch.setattr("sclcs.experiments.demo.SETTINGS", SETTINGS | smaller)
+    monkeypatch.setattr("sclcs.runs.demo.SETTINGS", SETTINGS | smaller)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
 
 

@@ -2,15 +2,15 @@ import json
 
 import pytest
 
-from sclcs.compute import calibration
-from sclcs.compute.calibration import Start
+from sclcs.runs import costs
+from sclcs.runs.costs import Start
 from sclcs.spi import resolve
 
 
 @pytest.fixture
 def saved(cohort, tmp_path, monkeypatch):
     start = Start(2.0, 1.5, 10**8)
-    monkeypatch.setattr(calibration, "_measure_start", lambda *_: start)
+    monkeypatch.setattr(costs, "_measure_start", lambda *_: start)
     return cohort.save(tmp_path / "c.zarr")
 
 

@@ -1,15 +1,16 @@
 import json
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.benchmark import CRITERIA, Ranking
-from sclcs.benchmark.features import SIMILARITIES
-from sclcs.cli.compare import GainChoice
-from sclcs.cli.rank import SimilarityChoice
+from sclcs.cli.rank import GainChoice
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
+from sclcs.settings import QuestionSettings
+from sclcs.stats import CRITERIA, Ranking
+from sclcs.stats.features import SIMILARITIES, Vectorize
 
 OPERATORS = "kendalltau,cov_EmpiricalCovariance,cov_OAS,pec"
 
@@ -112,7 +113,7 @@ def test_an_existing_ranking_is_kept(sclcs, study, tmp_path):
 
 
 def test_ranking_a_store_equals_ranking_its_cohort(sclcs, study, tmp_path):
-    pytest.importorskip("sclcs.spi.fc_store")
+    pytest.importorskip("sclcs.store.fc_store")
     store = tmp_path / "fc"
     made = sclcs("compute", study / "c.zarr", "--spis", OPERATORS, "--out", store)
     assert made.code == 0, made.err
@@ -171,7 +172,8 @@ def test_a_wrong_score_lists_all(sclcs, study, tmp_path):
 
 
 def test_the_choices_of_the_command_line_are_those_of_the_library():
-    assert tuple(choice.value for choice in SimilarityChoice) == SIMILARITIES
-    from sclcs.benchmark.consistency import GAINS
+    assert get_args(QuestionSettings.model_fields["similarity"].annotation) == SIMILARITIES
+    assert get_args(QuestionSettings.model_fields["vectorize"].annotation) == get_args(Vectorize)
+    from sclcs.stats.concordance import GAINS
 
     assert tuple(choice.value for choice in GainChoice) == GAINS

@@ -80,9 +80,9 @@ def test_options_beat_the_file(sclcs, cohort, tmp_path):
 def test_a_configuration_to_start_from(sclcs, cohort, tmp_path):
     shown = sclcs("run", cohort, "--task", "site", "--param", "windows=3", "--init-config")
     keys = yaml.safe_load(shown.out)
-    assert (keys["cohort"], keys["tasks"]) == (str(cohort), ["site"])
+    assert (keys["cohort"], keys["task"]) == (str(cohort), ["site"])
     assert keys["parameters"] == {"windows": 3}
-    assert "# operators per task to compute on the whole cohort\ntop_k: 5" in shown.out
+    assert "# operators per task to compute on the full cohort\ntop_k: 5" in shown.out
     file = tmp_path / "my.yaml"
     file.write_text(shown.out)
     again = sclcs("run", "--config", file, "--init-config")
@@ -96,7 +96,7 @@ def test_a_configuration_to_start_from(sclcs, cohort, tmp_path):
         (["--spis", "pecc"], "the nearest are pec"),
         (["--ratio", "2"], "Expected ratio to be a number above 0 and at most 1, got 2.0"),
         (["--on-bad", "ignore"], "on_bad to be one of error, skip"),
-        (["--export", "spss"], "graphvar, got 'spss'"),
+        (["--export", "spss"], "csv, got 'spss'"),
         (["--until", "lunch"], "No stage is called 'lunch'"),
         (["--param", "windows"], "name=value"),
     ],

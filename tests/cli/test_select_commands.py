@@ -52,7 +52,7 @@ def test_select_json(sclcs, cohort_path, tmp_path):
     [
         (["--ratio", "1.5"], "Expected a ratio above 0 and at most 1"),
         (["--method", "sclc"], "the known ones are"),
-        (["--param", "hedas=3"], "Unknown parameter of sclcs: hedas"),
+        (["--param", "hedas=3"], "Unknown parameter of sclcs-dense: hedas"),
         (["--param", "heads"], "Expected --param name=value"),
         (["--param", "preset=papr"], "Unknown preset 'papr'"),
         (["--param", "heads=many"], "Expected heads to be a whole number"),

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from sclcs.cohort.simulation import simulate_cohort
-from sclcs.selection import SELECTORS
+from sclcs.coresets import SELECTORS
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from sclcs._core.errors import InputError, NotFoundError, UnknownNameError
 from sclcs.cohort.readers.atlases import atlas_names, is_named_atlas, named_atlas
-from sclcs.core.errors import InputError, NotFoundError, UnknownNameError
 
 nib = pytest.importorskip("nibabel")
 datasets = pytest.importorskip("nilearn.datasets")

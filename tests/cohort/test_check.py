@@ -1,11 +1,11 @@
 import numpy as np
 import pandas as pd
 
+from sclcs._core.errors import UnreadableFileError
 from sclcs.cohort.check import check_cohort, check_scans
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.windows import Windowing
-from sclcs.core.errors import UnreadableFileError
 
 
 def found(problems):

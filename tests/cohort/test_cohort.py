@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError, UnknownNameError
 
 
 def test_a_cohort_knows_its_sizes(cohort):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sclcs
+from sclcs._core.errors import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.coreset import CoreSet
-from sclcs.core.errors import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from sclcs._core.errors import UnreadableFileError
 from sclcs.cohort.describe import describe_cohort, describe_scans
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.errors import UnreadableFileError
 
 
 def test_a_cohort_in_numbers(cohort):

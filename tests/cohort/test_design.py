@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.cohort.design import association, cautions, check_design
-from sclcs.core.errors import UnknownNameError
+from sclcs._core.errors import UnknownNameError
+from sclcs.cohort.check import association, cautions, check_design
 
 
 def make_samples(**columns):

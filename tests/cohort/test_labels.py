@@ -2,9 +2,9 @@ import numpy as np
 import openpyxl
 import pytest
 
+from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.labels import attach_labels, fact_name, read_label_table
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 
 
 def write(path, text):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sclcs.cohort.facts.motion import mean_displacement, with_mean_fd, without_motion
+from sclcs._core.errors import InputError, UnreadableFileError
 from sclcs.cohort.labels import attach_labels, read_label_table
+from sclcs.cohort.motion import mean_displacement, with_mean_fd, without_motion
 from sclcs.cohort.readers.bids import read_bids
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.errors import InputError, UnreadableFileError
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.readers.abide import _SECOND_PROTOCOL_TR, _SITE_TR, read_abide
 from sclcs.cohort.regions import region_set
-from sclcs.core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 
 pytest.importorskip("nilearn")
 
@@ -190,7 +190,7 @@ def test_unknown_names(release, tmp_path):
     _, url, _ = release
     with pytest.raises(UnknownNameError, match="Unknown sites X; ABIDE has CMU, PITT"):
         read_abide(tmp_path / "cache", url=url, sites=["X"])
-    with pytest.raises(InputError, match="to be one of ccs, cpac, dparsf, niak, got 'fsl'"):
+    with pytest.raises(InputError, match="'ccs', 'cpac', 'dparsf', 'niak', got 'fsl'"):
         read_abide(tmp_path / "cache", url=url, pipeline="fsl")
     with pytest.raises(InputError, match="filters leave none"):
         read_abide(tmp_path / "cache", url=url, n_subjects=0)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 
 REAL_COHORT = Path(__file__).parents[2].parent / "shared/data/abide_dos160_dmn33.npz"
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.readers.bids import read_bids
-from sclcs.core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 
 REGIONS = ("LH_Vis_1", "LH_Vis_2", "RH_Default_PFC_1", "Left-Hippocampus")
 SPACE = "MNI152NLin2009cAsym"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pipeline_trees import write_conn
 
+from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.readers.conn import read_conn
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError
 
 
 def expected(number):

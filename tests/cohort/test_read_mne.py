@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from sclcs._core.errors import InputError, NotFoundError
 from sclcs.cohort.readers.mne import read_mne
-from sclcs.core.errors import InputError, NotFoundError
 
 mne = pytest.importorskip("mne")
 

@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.cohort.readers import nifti_extraction
-from sclcs.cohort.readers.nifti import read_nifti
-from sclcs.cohort.regions import region_set
-from sclcs.core.errors import (
+from sclcs._core.errors import (
     InputError,
     MissingDependencyError,
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
 )
+from sclcs.cohort.readers import nifti as nifti_extraction
+from sclcs.cohort.readers.nifti import read_nifti
+from sclcs.cohort.regions import region_set
 
 nibabel = pytest.importorskip("nibabel")
 pytest.importorskip("nilearn")

@@ -14,11 +14,10 @@ from pipeline_trees import (
     write_xcp_d,
 )
 
-from sclcs.cohort.coverage import CoverageRule, parse_share
+from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.cohort.readers.bids import read_bids
-from sclcs.cohort.regions import choose_regions, drop_regions
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError
+from sclcs.cohort.regions import CoverageRule, choose_regions, drop_regions, parse_share
 
 
 def values_of(scans):

@@ -6,9 +6,9 @@ import openpyxl
 import pytest
 import scipy.io
 
+from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.readers.rest_meta_mdd import ATLAS_BLOCKS, PAPER_SITES, read_rest_meta_mdd
 from sclcs.cohort.regions import region_set
-from sclcs.core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 
 N_TIMES = 12
 IDS = ["S1-1-0001", "S15-1-0001", "S15-2-0003", "S20-1-0001", "S20-2-0251"]

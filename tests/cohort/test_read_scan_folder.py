@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sclcs._core.errors import InputError, UnreadableFileError
 from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.core.errors import InputError, UnreadableFileError
 
 # Unequal sizes, so that swapped axes cannot pass.
 N_SCANS, N_TIMES, N_REGIONS = 4, 23, 5

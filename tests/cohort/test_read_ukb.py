@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pipeline_trees import REGIONS, series, write_ukb
 
+from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.readers.ukb import read_ukb
-from sclcs.core.errors import InputError, UnknownNameError
 
 
 def test_participants_instances_and_labels(tmp_path):

@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.regions import choose_regions, region_set
 from sclcs.cohort.scans import Scans
-from sclcs.core.errors import InputError, UnknownNameError
 
 REAL_COHORT = Path(__file__).parents[2].parent / "shared/data/abide_dos160_dmn33.npz"
 PAPER_IDS = (

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from sclcs import Cohort, simulate_cohort
+from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.check import check_cohort
-from sclcs.cohort.facts.relabel import label_cohort
+from sclcs.cohort.loading import label_cohort
 from sclcs.cohort.storage import aside_path
-from sclcs.core.errors import InputError, UnknownNameError
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError
 
 
 def test_windows_carry_the_facts_of_their_scan(scans):
@@ -142,7 +142,7 @@ def test_nan_outside_the_used_part_does_no_harm(rng):
 
 
 def test_duplicate_ids_are_refused_even_when_skipping(rng):
-    scans = Scans.from_arrays([rng.normal(size=(2, 9))] * 3, "aab", scan_ids=["x", "x", "y"])
+    scans = Scans.from_arrays([rng.normal(size=(2, 9))] * 3, list("aab"), scan_ids=["x", "x", "y"])
     for policy in ("error", "skip"):
         with pytest.raises(InputError, match=r"x \(2 scans\)"):
             scans.windows(5, 5, on_bad=policy)
@@ -163,9 +163,7 @@ def test_regions_are_kept_by_name_and_order(scans):
 
 
 def test_wrong_policies_and_columns_are_refused(scans, rng):
-    with pytest.raises(
-        InputError, match=r"on_bad of Scans\.windows to be one of error, skip, got 'ignore'"
-    ):
+    with pytest.raises(InputError, match=r"`on_bad` must be one of 'error', 'skip', got 'ignore'"):
         scans.windows(10, 10, on_bad="ignore")
     with pytest.raises(InputError, match="zscore"):
         scans.windows(10, 10, zscore="both")

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from sclcs import Cohort, simulate_cohort
+from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.regions import region_set
 from sclcs.cohort.simulation import Effects
-from sclcs.cohort.simulation.connectivity import correlation_of, population_anatomy
-from sclcs.cohort.simulation.statistics import (
+from sclcs.cohort.simulation.calibration import (
     connectivity,
     decodability,
     identification_rate,
 )
-from sclcs.cohort.simulation.subjects import apportion
-from sclcs.core.errors import InputError, UnknownNameError
+from sclcs.cohort.simulation.signals import correlation_of, population_anatomy
+from sclcs.cohort.simulation.simulate import apportion
 
 SMALL = {"subjects": 12, "windows": 2, "regions": 7}
 QUIET = {"noise": 0.0, "motion_share": 0.0, "session": 0.0, "state": 0.0}
@@ -251,7 +251,7 @@ class TestParameters:
             ({"tr": float("nan")}, "up to 10 seconds, got nan."),
             ({"groups": ()}, "Expected a list of different group names"),
             ({"groups": ("a", "a")}, "Expected a list of different group names"),
-            ({"groups": "HC"}, "to be a list of texts, got 'HC'"),
+            ({"groups": "HC"}, "must be a list of strings, got 'HC'"),
             ({"sites": 0}, "Expected at least one site, got 0."),
             ({"sites": {}}, "Expected sites with sizes"),
             ({"sites": {"a": -1}}, "Expected sites with sizes"),

@@ -15,15 +15,13 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.simulation import Effects, simulate_cohort
 from sclcs.cohort.simulation.calibration import (
     calibration,
-    measure_simulated_scans,
-    measure_simulated_windows,
-)
-from sclcs.cohort.simulation.statistics import (
     connectivity,
     decodability,
     identification_rate,
     lag_one_autocorrelation,
     measure_scans,
+    measure_simulated_scans,
+    measure_simulated_windows,
     measure_windows,
 )
 

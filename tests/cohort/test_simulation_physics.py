@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from sclcs import Cohort, simulate_cohort
+from sclcs._core.identity import generator
 from sclcs.cohort.simulation import Effects
-from sclcs.cohort.simulation.physics import Scanner, haemodynamic_response, state_sequence
-from sclcs.cohort.simulation.statistics import (
+from sclcs.cohort.simulation.calibration import (
     connectivity,
     lag_one_autocorrelation,
     measure_windows,
 )
-from sclcs.core.seeds import generator
+from sclcs.cohort.simulation.signals import Scanner, haemodynamic_response, state_sequence
 
 STILL = {"noise": 0.0, "motion_share": 0.0, "session": 0.0, "state": 0.0}
 

@@ -6,13 +6,13 @@ import pytest
 
 import sclcs
 from sclcs import Cohort
-from sclcs.benchmark import rank
+from sclcs._core.errors import DamagedStoreError, InputError
 from sclcs.cohort import Scans, check_cohort, describe_cohort
 from sclcs.cohort.windows import Seconds, Windowing, parse_extent
-from sclcs.compute import FCStore, compute_store
-from sclcs.core.errors import DamagedStoreError, InputError
-from sclcs.selection import select
+from sclcs.coresets import select
 from sclcs.spi import compute
+from sclcs.stats import rank
+from sclcs.store import FCStore, compute_store
 
 LENGTHS = [50, 64, 50, 71, 58, 90, 66, 50]
 OPERATORS = [
@@ -129,7 +129,7 @@ def test_a_run_from_end_to_end(tmp_path):
     lengths = [40 + 3 * (k % 5) for k in range(24)]
     make_scans(lengths).whole(out=tmp_path / "c.zarr")
     result = sclcs.run(
-        tmp_path / "c.zarr", tasks=["diagnosis"], spis="cov_*", ratio=0.5, method="stratified",
+        tmp_path / "c.zarr", task=["diagnosis"], spis="cov_*", ratio=0.5, method="stratified",
         top_k=2, bootstrap=20, out=tmp_path / "RUN",
     )  # fmt: skip
     assert (tmp_path / "RUN" / "report.html").exists()
@@ -153,7 +153,7 @@ def test_windows_in_seconds_are_cut_by_each_scan_s_repetition_time():
 
 
 def test_neighbouring_windows_of_a_short_window_do_not_overlap():
-    from sclcs.benchmark.pairs.pair_design import _places
+    from sclcs.stats.pairs import _places
 
     scans = make_scans([60, 60, 90, 90], tr=[2.0, 2.0, 1.0, 1.0])
     cohort = scans.windows(Seconds(30), Seconds(30))

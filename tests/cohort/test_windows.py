@@ -3,8 +3,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from sclcs._core.errors import InputError
 from sclcs.cohort.windows import PAPER_WINDOWS, ROBUSTNESS_WINDOWS, WHOLE_SCAN, Windowing
-from sclcs.core.errors import InputError
 
 
 @pytest.mark.parametrize("recorded", [210, 230, 232, 240, 999])

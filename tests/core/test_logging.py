@@ -1,6 +1,6 @@
 import logging
 
-from sclcs.core.logging import get_logger, show_log
+from sclcs._core.console import get_logger, show_log
 
 
 def test_levels_follow_the_verbosity(capsys):

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from sclcs.core import progress
+from sclcs._core import console as progress
 
 
 class Terminal(io.StringIO):

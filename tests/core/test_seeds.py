@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sclcs.core.seeds import child_seed, generator
+from sclcs._core.identity import child_seed, generator
 
 axes = st.lists(st.one_of(st.text(max_size=4), st.integers()), max_size=3)
 

@@ -17,7 +17,7 @@ from example_data import prepare
 from fork_server import started
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-FOLDERS = ("docs", "docs/tutorials", "docs/operators", "docs/results")
+FOLDERS = ("docs", "docs/development", "docs/tutorials", "docs/operators", "docs/results")
 DOCS = [page for folder in FOLDERS for page in REPOSITORY.glob(f"{folder}/*.md")]
 PAGES = ["README.md", *sorted(str(page.relative_to(REPOSITORY)) for page in DOCS)]
 FENCE = re.compile(r"^```(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -56,6 +56,8 @@ def test_the_page_runs_from_top_to_bottom(page, commands, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     places = [str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]
     monkeypatch.setenv("PATH", os.pathsep.join(places))
+    paths = [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]  # paper/ is run from a checkout
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     namespace = {"__name__": "__main__"}
     for kind, text in runnable(page):
         if kind == "python":

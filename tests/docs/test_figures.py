@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from test_code_blocks import REPOSITORY
 
+from sclcs.runs.waves import matrix_bytes
+from sclcs.spi import resolve
+
 RESULTS, FIGURES = REPOSITORY / "results", REPOSITORY / "benchmarks" / "figures"
 RANKINGS = REPOSITORY / "docs" / "results"
 
@@ -60,8 +63,8 @@ def test_limits_of_the_readme():
     wide = f"{small['could_be_best']} ({large['could_be_best']}) of {small['operators']} operators"
     assert wide in text
     assert f"and {large['could_be_best']} operators could be the best" in text
-    (terabytes,) = printed("files", r"10,000 scans:.* ([\d.]+) TB now")
-    assert f"{float(terabytes):.1f} TB for 10 000 scans" in text
+    terabytes = len(resolve("paper-fast")) * matrix_bytes(10_000, 400) / 1e12
+    assert f"{terabytes:.1f} TB for 10 000 scans" in text
 
 
 @pytest.mark.parametrize("name", ["docs/how_it_works.md", "docs/faq.md", "docs/tutorials/abide.md"])
@@ -87,21 +90,11 @@ def test_the_page_of_rankings():
     assert f"{adjusted['best_set']['entries']} entries could be the best" in text
 
 
-def test_guided_core_sets_on_fresh_splits():
-    wanted = {"protocol": "halves", "task": "diagnosis", "ratio": 0.02}
-    guided, random = (
-        row("guided-fresh/summary.csv", method=method, **wanted) for method in ("guided", "random")
-    )
-    text = page("docs/how_it_works.md")
-    worst = f"(worst of {guided['core_sets']}: {guided['ndcg10_worst']:.2f})"
-    assert f"nDCG@10 {guided['ndcg10']:.2f} {worst}" in text
-    assert f"{random['ndcg10']:.2f} (worst {random['ndcg10_worst']:.2f}; `results/guided-fr" in text
-
-
 def test_time_of_a_run():
-    costs = row("guided/panel_cost.csv", signals="abide")
+    cells = pd.read_csv(RESULTS / "table6" / "cells.csv").set_index("name")
+    seconds = cells.loc[resolve("paper-fast"), "seconds"].sum()
     text = page("docs/run.md")
-    assert f"per sample | {costs['fast_ms'] / 1000:.3f} |" in text
+    assert f"per sample | {seconds:.3f} |" in text
     for line in ("diagnosis", "diagnosis, 3 covariates", "fingerprinting"):
         (seconds,) = printed("inference", rf"\n{line} +([\d.]+) CPU s")
         assert f"| {float(seconds):.0f} |" in text
@@ -141,24 +134,6 @@ def test_the_first_version_and_this_one():
     assert f"| {float(label[0]):.0f} bytes | {bytes_now} fingerprinting**" in text
     each, _ = printed("before", "bytes per number of a matrix" + both)
     assert f"{float(each) * 10_000 * 400**2 / 1e9:.0f} GB: {float(each):.1f} bytes" in text
-
-
-def test_tasks_in_parts():
-    text = page("docs/scale.md")
-    whole, longest, parts, _ = printed(
-        "cluster", r"dependence +400 x 1200 +240 min +([\d.]+) +([\d.]+) +(\d+) +([\d.]+)"
-    )
-    assert f"`dependence` on 400 x 1200, {float(whole):.1f} hours by the laws" in text
-    assert f"{parts} parts, the longest {60 * float(longest):.0f} minutes" in text
-
-
-def test_speed_of_guidance():
-    seconds = printed("guided", r"diagnosis +([\d.]+) +([\d.]+)")
-    subject = printed("guided", r"subject +([\d.]+) +([\d.]+)")
-    took = f"{float(seconds[0]):.0f} to {float(subject[0]):.0f} s of CPU time"
-    text = page("docs/guided.md")
-    assert took in text
-    assert f", {float(seconds[1]):.1f} GB (`python benchmarks/bench_guided.py`" in text
 
 
 def test_where_the_graphical_lasso_fails():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sclcs.benchmark import CRITERIA
+from sclcs.stats import CRITERIA
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ranking.md"
 

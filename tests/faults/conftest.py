@@ -8,9 +8,9 @@ import pytest
 
 from sclcs import simulate_cohort
 from sclcs.cli.main import main
-from sclcs.compute import compute_store
 from sclcs.run_folder import collect_config
 from sclcs.runs import carry_out
+from sclcs.store import compute_store
 
 OPERATORS = ["cov_EmpiricalCovariance", "pec", "pdist_cityblock"]
 
@@ -53,10 +53,10 @@ def made(tmp_path_factory):
     cohort.save(home / "c.zarr")
     compute_store(home / "c.zarr", home / "fc", OPERATORS, block_size=7)
     with pytest.MonkeyPatch.context() as patch:
-        from sclcs.compute.calibration import Start
+        from sclcs.runs.costs import Start
 
         patch.setattr("sclcs.runs.check.CALIBRATION_SECONDS", 0.01)
-        patch.setattr("sclcs.compute.calibration._measure_start", lambda *_: Start(1.0, 1.0, 10**8))
+        patch.setattr("sclcs.runs.costs._measure_start", lambda *_: Start(1.0, 1.0, 10**8))
         options = {"cohort": str(home / "c.zarr"), "out": str(home / "RUN"), "spis": OPERATORS}
         options |= {"method": "pairs", "ratio": 0.5, "bootstrap": 5, "top_k": 2, "permutations": 5}
         carry_out(collect_config(None, options))

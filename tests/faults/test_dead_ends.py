@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.core import interrupts
-from sclcs.core.progress import track
+from sclcs._core import console as interrupts
+from sclcs._core.console import track
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_half_a_character_in_an_id_is_refused(load, tmp_path, rng):
 
 def test_formulas_are_marked_in_files_and_come_back_as_they_were(tmp_path, rng):
     from sclcs import Cohort, CoreSet
-    from sclcs.compute import FCStore, compute_store
+    from sclcs.store import FCStore, compute_store
 
     ids = ["=A1+1", "+x", "-y", "@z", "'q", "plain"]
     facts = {"subject": ids, "window": range(6), "site": ["=1", "b", "b", "=1", None, "'"]}
@@ -106,14 +106,14 @@ REFUSED = {
     "long name": ["rank", "fc", "--bootstrap", 0, "--permutations", 0, "--out", "n" * 300 + ".csv"],
     "nowhere": ["rank", "fc", "--bootstrap", 0, "--permutations", 0, "--out", "/proc/no/x.csv"],
     "no csv": ["rank", "fc", "--out", "new"],
-    "jobs": ["compute", "c.zarr", "--spis", "pec", "--jobs", 0, "--out", "new"],
+    "jobs": ["compute", "c.zarr", "--spis", "pec", "--on", "local:0", "--out", "new"],
     "share": ["compute", "c.zarr", "--spis", "pec", "--task-range", "9/2", "--out", "new"],
     "no share": ["compute", "c.zarr", "--spis", "pec", "--task-range", "x", "--out", "new"],
     "forced share": ["compute", "c.zarr", "--force", "--task-range", "1/2", "--out", "new"],
-    "scheduler": ["compute", "c.zarr", "--scheduler", "tcp://127.0.0.1:1", "--out", "new"],
-    "scheduler of a run": ["run", "c.zarr", "--scheduler", "tcp://127.0.0.1:1", "--out", "new"],
+    "scheduler": ["compute", "c.zarr", "--on", "dask:tcp://127.0.0.1:1", "--out", "new"],
+    "scheduler of a run": ["run", "c.zarr", "--on", "dask:tcp://127.0.0.1:1", "--out", "new"],
     "stage": ["run", "c.zarr", "--until", "x", "--out", "new"],
-    "many jobs": ["compute", "c.zarr", "--spis", "pec", "--jobs", 10**8, "--out", "new"],
+    "many jobs": ["compute", "c.zarr", "--spis", "pec", "--on", f"local:{10**8}", "--out", "new"],
     "many shares": [
         "compute",
         "c.zarr",
@@ -124,11 +124,11 @@ REFUSED = {
         "--out",
         "new",
     ],
-    "many jobs of a run": ["run", "c.zarr", "--jobs", 10**8, "--out", "new"],
+    "many jobs of a run": ["run", "c.zarr", "--on", f"local:{10**8}", "--out", "new"],
     "criterion of a run": ["run", "c.zarr", "--criteria", "nowhere", "--out", "new"],
     "covariate of a run": ["run", "c.zarr", "--covariates", "nowhere", "--out", "new"],
     "harmonised by nothing": ["run", "c.zarr", "--harmonise", "nowhere", "--out", "new"],
-    "jobs of a run": ["run", "c.zarr", "--jobs", 0, "--out", "new"],
+    "jobs of a run": ["run", "c.zarr", "--on", "local:0", "--out", "new"],
     "deep": ["run", "c.zarr", "--config", "deep.yaml", "--out", "new"],
     "digits": ["run", "c.zarr", "--config", "digits.yaml", "--out", "new"],
 }
@@ -148,8 +148,8 @@ def test_what_cannot_be_is_refused_at_once_and_nothing_is_made(name, made, sclcs
 
 FULL_DISK = """
 import resource, signal, sys
-import sclcs.benchmark, pandas as pd
-from sclcs.core.provenance import write_with_sidecar
+import sclcs.stats, pandas as pd
+from sclcs._core.provenance import write_with_sidecar
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
@@ -172,7 +172,7 @@ def test_a_full_disk_leaves_no_sidecar_behind(tmp_path):
 
 KILLED = """
 import sys, time
-from sclcs.core.files import atomic_directory
+from sclcs._core.files import atomic_directory
 with atomic_directory(sys.argv[1]) as folder:
     (folder / "a.txt").write_text("half")
     print("ready", flush=True)
@@ -181,7 +181,7 @@ with atomic_directory(sys.argv[1]) as folder:
 
 
 def test_partial_folders_of_the_killed_go_and_those_of_the_living_stay(tmp_path):
-    from sclcs.core.files import atomic_directory
+    from sclcs._core.files import atomic_directory
 
     target = tmp_path / "result"
     both = [
@@ -286,8 +286,8 @@ def test_the_last_handler(error, code, words, request):
 
 def test_a_checkpoint_with_one_flipped_bit_is_refused(tmp_path):
     torch = pytest.importorskip("torch")
-    from sclcs.core.errors import UnreadableFileError
-    from sclcs.encoder.checkpoint import read_checkpoint, write_checkpoint
+    from sclcs._core.errors import UnreadableFileError
+    from sclcs.coresets.encoder.training import read_checkpoint, write_checkpoint
 
     path = tmp_path / "a.checkpoint"
     write_checkpoint(path, {"identity": "i", "epoch": 1, "weights": torch.arange(50.0)})

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sclcs import Cohort
-from sclcs.compute import FCStore, compute_store
-from sclcs.core.errors import DamagedStoreError
-from sclcs.core.seal import SEAL
+from sclcs._core.errors import DamagedStoreError
+from sclcs._core.provenance import SEAL
+from sclcs.store import FCStore, compute_store
 
 
 def change(path, old, new):
@@ -32,21 +32,18 @@ METADATA = {
     "no metadata": lambda store: (store / "zarr.json").unlink(),
     "empty metadata": lambda store: (store / "zarr.json").write_bytes(b""),
     "other metadata": lambda store: (store / "zarr.json").write_bytes(b"[]"),
-    "seal": lambda store: change(store / SEAL, b'"samples.csv": "', b'"samples.csv": "0'),
-    "no seal": lambda store: (store / SEAL).unlink(),
-    "no list": lambda store: (store / "operators.json").unlink(),
-    "list": lambda store: change(store / "operators.json", b"pec", b"pex"),
-    "array": lambda store: change(store / "matrices/pec/zarr.json", b"7", b"8"),
-    "no array": lambda store: (store / "matrices/pec/zarr.json").unlink(),
-    "empty array": lambda store: (store / "matrices/pec/zarr.json").write_bytes(b""),
+    "digest": lambda store: change(store / "zarr.json", b'"digest": "', b'"digest": "0'),
+    "no table": lambda store: (store / "samples.csv").unlink(),
+    "operators": lambda store: change(store / "zarr.json", b"pec", b"pex"),
+    "array": lambda store: change(store / "zarr.json", b'"float32"', b'"float64"'),
+    "shape": lambda store: change(store / "zarr.json", b'"chunk_shape": [', b'"chunk_shape": [1, '),
 }
 
 
 @pytest.mark.parametrize("name", METADATA)
 def test_a_changed_store_is_refused_and_compute_repairs_it(name, home, rank, sclcs):
     METADATA[name](home / "fc")
-    where = "operators" if "list" in name or "array" in name else "FC store"
-    rank().is_named("fc-store" if "metadata" in name else where, "compute")
+    rank().is_named("damaged", str(home / "fc"), "run the same `sclcs compute` again")
     assert not (home / "r.csv").exists()
     sclcs("fc", "status", home / "fc", "--check").is_named("compute")
     sclcs("verify", home / "fc").is_named("compute")
@@ -58,29 +55,31 @@ def test_a_changed_store_is_refused_and_compute_repairs_it(name, home, rank, scl
     assert rank().code == 0
 
 
-def test_an_operator_that_the_list_forgot_is_noticed(home, made, rank):
-    """An older list of operators, from a backup: rank must not leave the newer ones out."""
-    older = (home / "fc" / "operators.json").read_bytes()
+def test_an_operator_that_the_metadata_forgot_is_noticed(home, rank):
+    """Older metadata, from a backup: rank must not leave the newer operators out."""
+    older = (home / "fc" / "zarr.json").read_bytes()
     compute_store(home / "c.zarr", home / "fc", ["kendalltau"])
-    (home / "fc" / "operators.json").write_bytes(older)
-    rank().is_named("kendalltau is not listed")
+    (home / "fc" / "zarr.json").write_bytes(older)
+    rank().is_named("does not list (kendall)")
     store = compute_store(home / "c.zarr", home / "fc", ["pec"])
     assert "kendalltau" in store.operators
 
 
 def test_a_chunk_of_another_operator_is_noticed(home, rank, sclcs):
-    """Its own checksum is right; it is not the one that was written there."""
-    chunks = home / "fc" / "matrices"
-    shutil.copy(chunks / "pdist_cityblock" / "c.0.0", chunks / "pec" / "c.0.0")
+    """Its own checksums are right; it is not the one that was written there."""
+    pieces = home / "fc" / "matrices"
+    shutil.copy(pieces / "distance" / "c.0.0.0.0", pieces / "envelope" / "c.0.0.0.0")
     rank().is_named("pec", "damaged")
-    sclcs("fc", "status", home / "fc", "--check").is_named("3 damaged chunks")
+    sclcs("fc", "status", home / "fc", "--check").is_named("1 damaged matrices")
 
 
-def test_a_damaged_record_is_named_by_the_check(home, sclcs, rank):
-    record = min((home / "fc" / "tasks").glob("*/0.json"))
-    change(record, b'"seconds"', b'"secondz"')
-    sclcs("fc", "status", home / "fc", "--check").is_named("1 damaged records")
-    sclcs("verify", home / "fc").is_named(record.name)
+def test_a_damaged_or_lost_piece_is_named(home, sclcs, rank):
+    """Also one that is gone altogether: it was there when the work was done."""
+    folder = home / "fc" / "matrices" / "envelope"
+    change(folder / "c.0.0.0.0", b'"seconds"', b'"secondz"')
+    (folder / "c.0.2.0.0").unlink()
+    sclcs("fc", "status", home / "fc", "--check").is_named("2 damaged matrices")
+    sclcs("verify", home / "fc").is_named("envelope/c.0.0.0.0", "envelope/c.0.2.0.0", "pec")
     rank().is_named("run the same `sclcs compute` again")
 
 
@@ -123,38 +122,12 @@ def test_a_chunk_of_signals_from_another_place_is_noticed(tmp_path, rng):
         opened.signals[0]
 
 
-def test_what_an_older_version_wrote_is_read_with_a_note_until_it_is_signed(home, sclcs, caplog):
+@pytest.mark.parametrize("name", ["c.zarr", "fc"])
+def test_another_format_is_one_clear_error(name, home, sclcs):
     import zarr
 
-    from sclcs.core import seal
-
-    path = home / "c.zarr"
-    before = Cohort.open(path)
-    zarr.open_group(str(path), mode="a").attrs["format_version"] = 1
-    (path / SEAL).unlink()
-    seal._noted.clear()
-    assert Cohort.open(path).fingerprint == before.fingerprint
-    assert f"sclcs verify {path} --sign" in caplog.text
-    assert sclcs("verify", path).out.endswith("though not signed (--sign signs it).\n")
-    assert sclcs("verify", path, "--sign").code == 0
-    assert sclcs("verify", path).out.endswith("everything is as sclcs wrote it.\n")
-    swap_label(path / "samples.csv")
-    sclcs("cohort", "describe", path).is_named("samples.csv")
-
-
-def test_an_older_store_is_signed_too(home, sclcs):
-    import zarr
-
-    store = home / "fc"
-    zarr.open_group(str(store), mode="a").attrs["format_version"] = 2
-    (store / SEAL).unlink()
-    index = json.loads((store / "operators.json").read_bytes())
-    index.pop("digest")
-    (store / "operators.json").write_text(json.dumps(index))
-    assert len(FCStore.open(store).operators) == 3
-    assert sclcs("verify", store, "--sign").code == 0
-    (store / "matrices/pec/zarr.json").unlink()
-    sclcs("verify", store).is_named("matrices/pec/zarr.json is gone or changed")
+    zarr.open_group(str(home / name), mode="a").attrs["format_version"] = 99
+    sclcs("verify", home / name).is_named("found format 99", "update sclcs")
 
 
 def run_files(run):
@@ -200,7 +173,7 @@ def test_a_damaged_state_is_named_and_the_run_recovers(content, home, sclcs):
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"spi,x\n", None])
 def test_a_damaged_map_of_operators_is_named_in_the_report(content, home):
     """Only budgeted runs have one; the page says so where it would be, and goes on."""
-    from sclcs.core.errors import UnreadableFileError
+    from sclcs._core.errors import UnreadableFileError
     from sclcs.run_folder import RunFolder
 
     folder = RunFolder(home / "RUN")
@@ -220,10 +193,9 @@ def test_a_damaged_map_of_operators_is_named_in_the_report(content, home):
 
 
 ROT = {
-    "chunk": lambda store: flip(store / "matrices/pec/c.0.0"),
-    "array": lambda store: (store / "matrices/pec/zarr.json").write_bytes(b"{"),
+    "piece": lambda store: flip(store / "matrices/envelope/c.0.0.0.0"),
     "table": lambda store: swap_label(store / "samples.csv"),
-    "list": lambda store: (store / "operators.json").write_bytes(b""),
+    "metadata": lambda store: (store / "zarr.json").write_bytes(b""),
 }
 
 

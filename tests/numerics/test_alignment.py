@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 
-from sclcs.numerics.alignment import antidiagonal_band, fill_costs, table_shape
-from sclcs.numerics.lanes import WIDTH
-from sclcs.numerics.lockstep_alignment import align_below, came_from, no_moves
-from sclcs.numerics.soft_alignment import soft_alignment, soft_alignment_in_band, soft_tables
+from sclcs.spi.numerics.alignment import (
+    align_below,
+    antidiagonal_band,
+    came_from,
+    fill_costs,
+    no_moves,
+    table_shape,
+)
+from sclcs.spi.numerics.lanes import WIDTH
+from sclcs.spi.numerics.soft_alignment import soft_alignment, soft_alignment_in_band, soft_tables
 
 
 def two_series(n=61, seed=0, noise=0.6):

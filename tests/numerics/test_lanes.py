@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from sclcs.numerics.exponential import exp_of_negative_lanes
-from sclcs.numerics.jit import kernel
-from sclcs.numerics.lanes import (
+from sclcs.spi.numerics.compiling import kernel
+from sclcs.spi.numerics.lanes import (
     WIDTH,
     add,
     add_at,
@@ -27,6 +26,7 @@ from sclcs.numerics.lanes import (
     sum_of,
     zeros,
 )
+from sclcs.spi.numerics.vector import exp_of_negative_lanes
 
 
 @kernel

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sclcs.numerics import ordered
+from sclcs.spi.numerics import ordered
 
 
 @pytest.fixture

@@ -36,10 +36,10 @@ def rows_of(page, n_cells):
 
 
 def test_every_dependency_has_a_reason_and_no_reason_is_left_over():
-    always = {row[0]: row[1] for row in rows_of("dependencies.md", 2)}
+    always = {row[0]: row[1] for row in rows_of("development/dependencies.md", 2)}
     assert set(always) == {name_of(line) for line in PROJECT["dependencies"]}
     assert all(always.values())
-    optional = {(row[0], row[1]) for row in rows_of("dependencies.md", 3)}
+    optional = {(row[0], row[1]) for row in rows_of("development/dependencies.md", 3)}
     assert optional == extras()
 
 

@@ -60,7 +60,7 @@ def make_run(out, *, until="card", cohort=None, **settings):
     """Carry out a small run; by default the whole of it but the report."""
     options = {
         "out": str(out),
-        "tasks": ["subject", "diagnosis"],
+        "task": ["subject", "diagnosis"],
         "spis": OPERATORS,
         "method": "pairs",
         "ratio": 0.4,

@@ -3,16 +3,16 @@ import pytest
 from run_example import IMAGE, TITLE, make_run
 from test_run_page import Page
 
-from sclcs.core.errors import InputError, NotFoundError
-from sclcs.report.html import compare_report
-from sclcs.report.html.parts import RunParts
-from sclcs.report.html.sections.compared import (
+from sclcs._core.errors import InputError, NotFoundError
+from sclcs.report.pages import (
     NamedRun,
     answers_section,
+    compare_report,
     cores_section,
     facts_section,
     rankings_section,
 )
+from sclcs.report.parts import RunParts
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def other_run(tmp_path_factory):
     """The same cohort, another core-set and one task; not confirmed."""
     out = tmp_path_factory.mktemp("other") / "OTHER"
     return make_run(
-        out, until="rank", full_benchmark=False, seed=5, tasks=["subject"], title=f"B {IMAGE}"
+        out, until="rank", full_benchmark=False, seed=5, task=["subject"], title=f"B {IMAGE}"
     )
 
 
@@ -70,7 +70,7 @@ def test_numbers_are_those_of_the_rankings(runs, finished_run, other_run):
 def test_settings_that_differ_are_marked(runs):
     rows = {row["name"]: row for row in facts_section(runs).facts["rows"]}
     assert rows["seed"] == {"name": "seed", "cells": ["0", "5"], "differs": True}
-    assert rows["tasks"]["cells"] == ["subject, diagnosis", "subject"]
+    assert rows["task"]["cells"] == ["subject, diagnosis", "subject"]
     assert not rows["ratio"]["differs"]
     assert not rows["fingerprint"]["differs"]
 
@@ -89,7 +89,7 @@ def test_other_samples_and_scores_are_pointed_out(finished_run, tmp_path):
 def test_what_cannot_be_compared(finished_run, tmp_path):
     with pytest.raises(InputError, match="two or more runs"):
         compare_report([finished_run])
-    with pytest.raises(InputError, match="folders of compare_report to be a list"):
+    with pytest.raises(InputError, match="`folders` must be a list"):
         compare_report(str(finished_run.path))
     with pytest.raises(NotFoundError, match="Expected the folder of a run"):
         compare_report([finished_run, tmp_path])

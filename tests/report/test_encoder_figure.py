@@ -1,8 +1,8 @@
 import pytest
 from encoder_cohorts import make_cohort
 
-from sclcs.core.errors import InputError
-from sclcs.encoder import train_encoder
+from sclcs._core.errors import InputError
+from sclcs.coresets.encoder import train_encoder
 from sclcs.report.encoder_figure import draw_attention, draw_head_weights, save_encoder_figures
 
 QUICK = {"heads": 3, "dim": 4, "batch_subjects": 6}

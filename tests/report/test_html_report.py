@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sclcs.core.errors import InputError, WriteError
-from sclcs.report.html import HTMLReport
+from sclcs._core.errors import InputError, WriteError
+from sclcs.report.pages import HTMLReport
 
 PAGE = "<!doctype html>\n<title>a & b</title><p>\"quoted\" 'text' <b>bold</b> ä"
 

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import sclcs
-from sclcs.benchmark import rank
+from sclcs._core import SclcsError
 from sclcs.cohort import region_set
-from sclcs.core import SclcsError
 from sclcs.report.brain_figure import brain_image, known_coordinates
-from sclcs.report.html.sections.connectivity import _brain
-from sclcs.report.style import shorten
+from sclcs.report.cohort_sections import _brain
+from sclcs.report.figures import shorten
 from sclcs.spi import compute
+from sclcs.stats import rank
 
 GRANGER = "gc_gaussian_k-1_kt-1_l-1_lt-1"
 DMN = region_set("dosenbach-dmn33").names
@@ -47,32 +47,32 @@ def ranking(cohort):
 
 
 def test_matrix_shows_the_values_where_they_are(fc):
-    drawn = sclcs.plot.matrix(fc.sel(spi=GRANGER))
+    drawn = sclcs.report.plot.matrix(fc.sel(spi=GRANGER))
     mean = fc.sel(spi=GRANGER).mean("sample").to_numpy()
     np.testing.assert_allclose(drawn.images[0].get_array().filled(np.nan), mean)
     assert [label.get_text() for label in drawn.get_yticklabels()] == list(fc["source"].values)
     assert drawn.get_xlabel() == "target"
     one = fc.sel(spi="pec").isel(sample=3)
-    assert sclcs.plot.matrix(one).get_title(loc="left") == "Power envelope correlation"
+    assert sclcs.report.plot.matrix(one).get_title(loc="left") == "Power envelope correlation"
     table = pd.DataFrame(np.eye(2), columns=["a", "b"])
-    assert sclcs.plot.matrix(table).get_xticklabels()[1].get_text() == "b"
+    assert sclcs.report.plot.matrix(table).get_xticklabels()[1].get_text() == "b"
 
 
 def test_signed_values_have_zero_in_the_middle():
-    drawn = sclcs.plot.matrix(np.array([[np.nan, -3.0], [1.0, np.nan]]))
+    drawn = sclcs.report.plot.matrix(np.array([[np.nan, -3.0], [1.0, np.nan]]))
     assert drawn.images[0].get_clim() == (-3.0, 3.0)
 
 
 def test_own_axes_are_drawn_into(fc, ranking):
     axes = Figure().subplots(1, 4)
-    assert sclcs.plot.matrix(fc.sel(spi="pec"), ax=axes[0]) is axes[0]
-    assert sclcs.plot.chord(fc.sel(spi="pec"), ax=axes[1]) is axes[1]
-    assert sclcs.plot.ranking(ranking, ax=axes[2]) is axes[2]
-    assert sclcs.plot.geometry(fc, ax=axes[3]) is axes[3]
+    assert sclcs.report.plot.matrix(fc.sel(spi="pec"), ax=axes[0]) is axes[0]
+    assert sclcs.report.plot.chord(fc.sel(spi="pec"), ax=axes[1]) is axes[1]
+    assert sclcs.report.plot.ranking(ranking, ax=axes[2]) is axes[2]
+    assert sclcs.report.plot.geometry(fc, ax=axes[3]) is axes[3]
 
 
 def test_ranking_lines_are_groups_best_first(ranking):
-    drawn = sclcs.plot.ranking(ranking, shown=3)
+    drawn = sclcs.report.plot.ranking(ranking, shown=3)
     groups = ranking.groups.head(3)
     assert len(ranking.groups) == 4  # Ledoit-Wolf is bound to tie with Pearson
     points = drawn.collections[-1].get_offsets()
@@ -82,20 +82,20 @@ def test_ranking_lines_are_groups_best_first(ranking):
 
 
 def test_chords_are_the_strongest_connections(fc):
-    directed = sclcs.plot.chord(fc.sel(spi=GRANGER), shown=7)
+    directed = sclcs.report.plot.chord(fc.sel(spi=GRANGER), shown=7)
     assert len(directed.patches) == 7
     assert {type(patch).__name__ for patch in directed.patches} == {"FancyArrowPatch"}
-    symmetric = sclcs.plot.chord(fc.sel(spi="pec"), shown=99)
+    symmetric = sclcs.report.plot.chord(fc.sel(spi="pec"), shown=99)
     assert len(symmetric.patches) == 15  # every pair once
     matrix = np.zeros((4, 4))
     matrix[0, 2] = matrix[2, 0] = -5.0
-    drawn = sclcs.plot.chord(matrix, shown=1)
+    drawn = sclcs.report.plot.chord(matrix, shown=1)
     ends = drawn.patches[0].get_path().vertices[[0, 2]]
     np.testing.assert_allclose(ends, [[0, 1], [0, -1]], atol=1e-12)
 
 
 def test_names_of_a_geometry_do_not_overlap(fc, ranking):
-    for drawn in (sclcs.plot.geometry(), sclcs.plot.geometry(fc, ranking=ranking)):
+    for drawn in (sclcs.report.plot.geometry(), sclcs.report.plot.geometry(fc, ranking=ranking)):
         drawn.figure.draw_without_rendering()
         boxes = [Text.get_window_extent(text) for text in drawn.texts]  # without their lines
         assert len(boxes) >= 3
@@ -104,14 +104,14 @@ def test_names_of_a_geometry_do_not_overlap(fc, ranking):
 
 
 def test_geometry_puts_alike_operators_together(fc, ranking):
-    drawn = sclcs.plot.geometry(fc)
+    drawn = sclcs.report.plot.geometry(fc)
     points = drawn.collections[0].get_offsets()
     assert points.shape == (4, 2)
     names = list(fc["spi"].values)
     gap = lambda a, b: np.linalg.norm(points[names.index(a)] - points[names.index(b)])  # noqa: E731
-    pearson = "cov_EmpiricalCovariance"
+    pearson = "pearson"
     assert gap(pearson, "kendalltau") < gap(pearson, "pec")
-    coloured = sclcs.plot.geometry(fc, ranking=ranking)
+    coloured = sclcs.report.plot.geometry(fc, ranking=ranking)
     assert coloured.collections[0].get_array().shape == (4,)
 
 
@@ -134,8 +134,8 @@ def test_geometry_puts_alike_operators_together(fc, ranking):
 )
 def test_mistakes_are_sentences(kind, arguments, options, fc):
     given = [fc if isinstance(one, str) and one == "fc" else one for one in arguments]
-    with pytest.raises(SclcsError, match=r"[Ee]xpected|places"):
-        getattr(sclcs.plot, kind)(*given, **options)
+    with pytest.raises(SclcsError, match=r"[Ee]xpected|places|must be"):
+        getattr(sclcs.report.plot, kind)(*given, **options)
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +147,12 @@ def dmn():
 
 def test_glass_brain(dmn):
     pytest.importorskip("nilearn")
-    drawn = sclcs.plot.glass_brain(dmn, regions=DMN, shown=5)
+    drawn = sclcs.report.plot.glass_brain(dmn, regions=DMN, shown=5)
     assert isinstance(drawn, Axes)
     places = known_coordinates(DMN)
-    given = sclcs.plot.glass_brain(dmn, places, shown=5, ax=Figure(figsize=(6, 2)).subplots())
+    given = sclcs.report.plot.glass_brain(
+        dmn, places, shown=5, ax=Figure(figsize=(6, 2)).subplots()
+    )
     assert isinstance(given, Axes)
 
 

@@ -2,13 +2,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.benchmark import ArraySource, balance, rank
+from sclcs._core.errors import InputError
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
-from sclcs.core.errors import InputError
-from sclcs.report.pairs_figure import draw_balance, draw_similarities
-from sclcs.report.ranking_figure import draw_rank_rank, draw_ranking
-from sclcs.report.style import save_figure, shorten
+from sclcs.report.figures import (
+    draw_balance,
+    draw_rank_rank,
+    draw_ranking,
+    draw_similarities,
+    save_figure,
+    shorten,
+)
+from sclcs.stats import ArraySource, balance, rank
 
 NAMES = ["kendalltau", "cov_OAS", "cov_LedoitWolf", "gd_multitaper_delay_fs-1_fmin-0-25_fmax-0-5"]
 

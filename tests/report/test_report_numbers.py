@@ -5,9 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sclcs.report.html import formats
-from sclcs.report.html.matrix import matrix_data, strongest
-from sclcs.report.html.svg import Axis, Drawing, axis_over, draw_ruler, tick_label
+from sclcs.report import drawing as formats
+from sclcs.report.drawing import (
+    Axis,
+    Drawing,
+    axis_over,
+    draw_ruler,
+    matrix_data,
+    strongest,
+    tick_label,
+)
 
 
 @pytest.mark.parametrize(

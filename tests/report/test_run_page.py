@@ -11,18 +11,17 @@ import pandas as pd
 import pytest
 from run_example import IMAGE, OPERATORS, REGION, SITE, TITLE, make_run
 
-from sclcs.benchmark import Ranking
-from sclcs.benchmark.verdict import entry_name
-from sclcs.core.seal import signed
-from sclcs.encoder import EncoderSettings, TrainedEncoder
-from sclcs.report.html import run_report
-from sclcs.report.html.formats import number
-from sclcs.report.html.parts import RunParts
-from sclcs.report.html.sections.composition import composition_section
-from sclcs.report.html.sections.connectivity import class_means
-from sclcs.report.html.sections.costs import run_costs
-from sclcs.report.html.sections.methods import methods_text
+from sclcs._core.provenance import signed
+from sclcs.coresets.encoder import EncoderSettings, TrainedEncoder
+from sclcs.report.cohort_sections import class_means, composition_section
+from sclcs.report.costs import run_costs
+from sclcs.report.drawing import number
+from sclcs.report.methods import methods_text
+from sclcs.report.pages import run_report
+from sclcs.report.parts import RunParts
 from sclcs.run_folder import RunFolder
+from sclcs.stats import Ranking
+from sclcs.stats.verdict import entry_name
 
 ALL = ["answer", "ranking", "card", "agreement", "core-set", "connectivity", "costs", "losses"]
 ALL += ["methods"]
@@ -229,7 +228,7 @@ def test_operators_are_named_alike_in_every_section(finished_run):
     assert "Pearson correlation · among the first by score for" in page
     assert page.count("Differences of means are a description") == 1
     persons = Mock(return_value=[])
-    with patch("sclcs.report.html.sections.connectivity._two_classes", persons):
+    with patch("sclcs.report.cohort_sections._two_classes", persons):
         assert "Differences of means" not in run_report(finished_run).get_standalone()
 
 
@@ -389,7 +388,7 @@ def test_a_trained_encoder_has_its_section(copied_run):
 @pytest.mark.slow
 def test_attention_maps_are_drawn_from_the_kept_weights(copied_run):
     pytest.importorskip("torch")
-    from sclcs.encoder import train_encoder
+    from sclcs.coresets.encoder import train_encoder
 
     settings = EncoderSettings(epochs=2, heads=2, dim=8)
     train_encoder(copied_run.cohort(), settings, seed=0).save(copied_run.encoder_folder)

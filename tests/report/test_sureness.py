@@ -3,32 +3,25 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 
-from sclcs.benchmark.criteria import CRITERIA
-from sclcs.benchmark.ranking import COLUMNS, Ranking
-from sclcs.benchmark.targets import Target
-from sclcs.report.html.sections.sureness import judge
+from sclcs.report.answers import judge
+from sclcs.stats.criteria import CRITERIA
+from sclcs.stats.ranking_table import COLUMNS, Ranking
+from sclcs.stats.targets import Target
 
 NAMES = ["kendalltau", "cov_OAS", "mi_gaussian"]
-GUIDED = {"method": "guided", "samples": 9, "guided": True}
-DRAWN = {"method": "stratified", "samples": 9, "guided": False}
+LEARNED = {"method": "el2n", "samples": 9, "follows_target": True}
+DRAWN = {"method": "stratified", "samples": 9, "follows_target": False}
 
 
-def make_run_stub(
-    ranking=None, confirmed=None, truth=None, certificate=None, *, panel=None, design=()
-):
+def make_run_stub(ranking=None, confirmed=None, truth=None, *, design=()):
     """A run as far as the judgement is concerned."""
-    parts = {
-        "ranking": ranking,
-        "confirmed": confirmed,
-        "truth": truth,
-        "certificate": certificate,
-    }
+    parts = {"ranking": ranking, "confirmed": confirmed, "truth": truth}
     run = Mock(**{f"{name}.return_value": value for name, value in parts.items()})
     run.budgeted, run.answer = False, {}
-    run.core.parameters = {}
     run.check = {"design": design}
     run.config.covariates, run.config.within = ["age", "mean_fd"], None
-    run.confirmation = {"tasks": {"diagnosis": {"effect": panel}}}
+    run.config.taken_out = {"age", "mean_fd"}
+    run.confirmation = {"tasks": {"diagnosis": {}}}
     return run
 
 
@@ -120,26 +113,14 @@ def test_winners_are_not_tested_with_the_labels_that_chose_them():
     badge, text = judged(confirmed, ranking=drawn, confirmed=confirmed)
     assert "On the core-set already: There is an effect of diagnosis" in text
     assert badge.text == "Best of those checked"
-    searched = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED, p=0.001)
+    searched = make_ranking([0.9, 0.5, 0.4], coreset=LEARNED, p=0.001)
     badge, text = judged(confirmed, ranking=searched, confirmed=confirmed)
     assert badge.text == "Effect not sure"
     assert "chosen with the same labels, so that p is too small" in text
 
 
-def test_the_panel_tests_where_a_search_chose():
-    confirmed = make_ranking([0.9, 0.5], names=NAMES[:2], p=0.001)
-    core = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED)
-    panel = {"p": 0.002, "operators": 3, "entries": 10, "exchangeable": "site"}
-    badge, text = judged(confirmed, ranking=core, confirmed=confirmed, panel=panel)
-    assert badge.text == "Best of those checked"
-    assert "tested with the 10 operators of the panel, which no score chose" in text
-    badge, text = judged(confirmed, ranking=core, confirmed=confirmed, panel=panel | {"p": 0.4})
-    assert badge.text == "No effect found"
-    assert text.startswith("No effect of diagnosis is shown (family-wise p = 0.4")
-
-
-def test_a_guided_core_set_alone_gives_ranks_only():
-    core = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED)
+def test_a_core_set_of_a_classifier_alone_gives_ranks_only():
+    core = make_ranking([0.9, 0.5, 0.4], coreset=LEARNED)
     badge, text = judged(core, ranking=core)
     assert badge.text == "Ranks only"
     assert "nothing about the size of effects" in text
@@ -218,40 +199,12 @@ def test_ties_share_the_first_place():
     assert "Confirmed: first" in text
 
 
-def test_truth_and_certificate_are_told():
-    core = make_ranking([0.9, 0.5, 0.4], coreset=GUIDED)
+def test_the_truth_is_told():
+    core = make_ranking([0.9, 0.5, 0.4], coreset=LEARNED)
     confirmed, truth = make_ranking([0.9, 0.5, 0.4]), make_ranking([0.5, 0.6, 0.1])
-    certificate = {
-        "task": "diagnosis",
-        "ndcg@10": {"expected": 0.951, "low": 0.9, "high": 1.0},
-        "confidence": 0.9,
-    }
-    _, text = judged(truth, ranking=core, confirmed=confirmed, truth=truth, certificate=certificate)
+    _, text = judged(truth, ranking=core, confirmed=confirmed, truth=truth)
     assert "would have answered kendalltau, which has place 2 of 3 on everybody" in text
     assert "(better than 33\u00a0% of them)" in text
-    assert "nDCG@10 0.95 (90\u00a0% interval 0.90 to 1.00" in text
-
-
-@pytest.mark.parametrize(
-    ("score", "searched", "says"),
-    [
-        ("auc", "cohen_d", "The search for it followed Cohen's d"),
-        ("cohen_d", "cohen_d", ""),
-        ("difference", "difference", ""),
-    ],
-)
-def test_what_was_searched_is_said_where_it_is_not_what_is_certified(score, searched, says):
-    """A report by AUC showed a certificate of Cohen's d as if it were its own: fault 4."""
-    core = make_ranking([0.9, 0.5, 0.4], score=score)
-    ends = {"expected": 0.951, "low": 0.9, "high": 1.0}
-    certificate = {"task": "diagnosis", "score": score, "ndcg@10": ends, "confidence": 0.9}
-    run = make_run_stub(ranking=core, confirmed=core, certificate=certificate)
-    run.core.parameters = {"score_searched": searched}
-    remarks = judge(run, "diagnosis", core).remarks
-    (text,) = [remark.text for remark in remarks if remark.text.startswith("Certificate")]
-    assert f"never saw by {CRITERIA[score].label} with nDCG@10 0.95" in text
-    assert says in text
-    assert ("The search" in text) == bool(says)
 
 
 def test_a_prediction_says_in_what_it_is_measured():

@@ -5,7 +5,7 @@
 KILL_IN_EVERY_STAGE = """
 import json, os, random, signal, sys, time
 from pathlib import Path
-import sclcs.compute.calibration as calibration
+import sclcs.runs.costs as calibration
 import sclcs.runs.check as run_check
 from sclcs.run_folder import collect_config
 from sclcs.runs import carry_out

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from sclcs.compute.pilot import CohortShape
-from sclcs.core.errors import InputError
+from sclcs._core.constants import BUDGET_RESERVE
+from sclcs._core.errors import InputError
 from sclcs.run_folder import parse_budget
-from sclcs.run_folder.budget import percent_words, time_words
-from sclcs.runs.allotment import FEWEST_CORE, MOST_CORE, RESERVE, Costs, allot, smallest_budget
-from sclcs.spi.catalogue import catalogue
-from sclcs.spi.operator_costs import OperatorCost, operator_costs, seconds_per_sample
-from sclcs.spi.sets import resolve
+from sclcs.run_folder.settings import percent_words, time_words
+from sclcs.runs.budget import FEWEST_CORE, MOST_CORE, Costs, allot, smallest_budget
+from sclcs.runs.costs import CohortShape
+from sclcs.spi.costs import OperatorCost, operator_costs, seconds_per_sample
+from sclcs.spi.operators import catalogue
+from sclcs.spi.versions import resolve
 
 SHAPE = CohortShape(1535, 33, 70)
 
@@ -51,7 +52,7 @@ def test_a_budget_is_never_overspent_and_every_operator_is_somewhere(costs, text
     assert bought.way == "estimated"
     allowed = budget.seconds_of(costs.on_everybody(costs.table))
     spent = bought.panel_seconds + bought.core_seconds
-    assert spent + bought.left_seconds == pytest.approx((1 - RESERVE) * allowed)
+    assert spent + bought.left_seconds == pytest.approx((1 - BUDGET_RESERVE) * allowed)
     assert bought.left_seconds > 0
     assert bought.panel_seconds == pytest.approx(costs.on_everybody(bought.panel))
     assert bought.core_seconds == pytest.approx(bought.core_samples * costs.of_sample(bought.core))

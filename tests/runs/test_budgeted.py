@@ -15,19 +15,17 @@ from run_cohorts import everything
 
 import sclcs
 from sclcs import simulate_cohort
-from sclcs.benchmark import rank
+from sclcs._core.errors import InputError
 from sclcs.cohort.cohort import Cohort
-from sclcs.compute.pilot import CohortShape
-from sclcs.core.errors import InputError
 from sclcs.run_folder import RunFolder, collect_config
-from sclcs.runs import RunResult, StoppedInStageError, budget_plan, carry_out
-from sclcs.runs.allotment import Costs
-from sclcs.runs.budget_plan import record_speed, recorded_speed
-from sclcs.runs.combined import NOT_ESTIMATED
-from sclcs.runs.core_scores import core_scores
+from sclcs.runs import RunResult, StoppedInStageError, carry_out
+from sclcs.runs import budget as budget_plan
+from sclcs.runs.budget import Costs, record_speed, recorded_speed
+from sclcs.runs.costs import CohortShape
 from sclcs.runs.order import RunOrder
-from sclcs.runs.purchases import Purchases
+from sclcs.runs.purchases import NOT_ESTIMATED, Purchases, core_scores
 from sclcs.spi import resolve
+from sclcs.stats import rank
 
 CHEAP = [
     "cov_EmpiricalCovariance", "cov_LedoitWolf", "prec_OAS", "kendalltau", "spearmanr", "pec",
@@ -37,7 +35,7 @@ CHEAP = [
 DEAR = ["mi_kraskov_NN-4", "dcorr", "hsic", "dtw", "lcss_constraint-itakura", "je_kozachenko"]
 SETTINGS = {
     "spis": [*CHEAP, *DEAR],
-    "tasks": ["diagnosis"],
+    "task": ["diagnosis"],
     "budget": "64%",
     "exact_below": 0.0,
     "bootstrap": 20,
@@ -189,14 +187,14 @@ def test_the_core_set_speaks_for_itself_where_it_is_sure(finished, tmp_path):
     """Two samples per subject say much about fingerprinting, and a strong effect shows early."""
     assert RunFolder(finished).answer()["tasks"]["diagnosis"]["own_weight"] > 0.2
     cohort = groups().save(tmp_path / "c.zarr")
-    start(cohort, tmp_path / "RUN", until="estimate", tasks=["subject", "diagnosis"])
+    start(cohort, tmp_path / "RUN", until="estimate", task=["subject", "diagnosis"])
     folder = RunFolder(tmp_path / "RUN")
     assert folder.core_set().method == "pairs"
     assert folder.answer()["tasks"]["subject"]["own_weight"] > 0.2
 
 
 def test_scores_of_a_core_set_that_cannot_answer_are_left_out(cohort, tmp_path):
-    start(cohort, tmp_path / "RUN", until="compute-core", tasks=["diagnosis"], score="predict")
+    start(cohort, tmp_path / "RUN", until="compute-core", task=["diagnosis"], score="predict")
     folder = RunFolder.open(tmp_path / "RUN")
     order = RunOrder(folder, folder.config(), Cohort.open(cohort))
     assert core_scores(order, "diagnosis") == {}
@@ -267,7 +265,7 @@ def test_where_nothing_is_seen_nothing_is_estimated(tmp_path):
 
 def test_tasks_share_the_panel_the_core_set_and_the_budget(cohort, tmp_path):
     out = tmp_path / "RUN"
-    start(cohort, out, tasks=["diagnosis", "subject"])
+    start(cohort, out, task=["diagnosis", "subject"])
     folder = RunFolder.open(out)
     answer = folder.answer()
     assert set(answer["tasks"]) == {"diagnosis", "subject"}
@@ -295,7 +293,7 @@ def test_a_budget_does_not_go_with_two_stages(cohort, tmp_path):
     with pytest.raises(InputError, match="one of budget and ratio"):
         start(cohort, tmp_path / "RUN", ratio=0.1)
     config = collect_config(None, {"ratio": 0.2})
-    assert (config.method, config.ratio, config.budgeted) == ("guided", 0.2, False)
+    assert (config.method, config.ratio, config.budgeted) == ("sclcs-dense", 0.2, False)
     config = collect_config(None, {"method": "random"})
     assert (config.method, config.ratio, config.budget) == ("random", 0.1, None)
     assert collect_config(None, {}).budget == "5%"

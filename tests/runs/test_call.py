@@ -1,6 +1,5 @@
 """``sclcs.run`` in a script and in a notebook."""
 
-import inspect
 import re
 import sys
 import types
@@ -10,22 +9,32 @@ import pytest
 from run_cohorts import SETTINGS, small_cohort
 
 import sclcs
-from sclcs.benchmark import entry_name
-from sclcs.core import InputError, NotFoundError
-from sclcs.core.progress import progress, show_progress
-from sclcs.run_folder import RunConfig
+from sclcs._core import InputError, NotFoundError
+from sclcs._core.console import progress, show_progress
 from sclcs.runs import RunResult
+from sclcs.stats import entry_name
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
 
-def test_every_setting_is_in_the_signature_and_the_docstring():
-    parameters = inspect.signature(sclcs.run).parameters
-    assert set(RunConfig.model_fields) <= set(parameters)
-    described = inspect.getdoc(sclcs.run).split("Parameters\n")[1].split("Returns\n")[0]
-    headings = re.findall(r"^([\w, *]+) :", described, re.MULTILINE)
-    named = {name.strip(" *") for heading in headings for name in heading.split(",")}
-    assert named == set(parameters)
+TWO_STAGES = {"method": "pairs", "ratio": 0.5}
+
+
+@pytest.mark.parametrize("way", [TWO_STAGES, {"budget": "100%"}], ids=["two stages", "budget"])
+def test_options_of_a_ranking_reach_it(tmp_path, way):
+    asked = {"similarity": "pearson", "vectorize": "upper", "max_nonfinite": 0.1}
+    rules = {"pooled": True, "overlapping": True, "same_subject": True}
+    more = {"spis": SETTINGS["spis"], "bootstrap": 20, "permutations": 50, "within": False}
+    result = sclcs.run(
+        small_cohort(), out=tmp_path / "RUN", task="diagnosis", **way, **asked, **rules, **more
+    )
+    for ranking in (result.rankings["diagnosis"], result.confirmed["diagnosis"]):
+        assert ranking.provenance["measure"] == asked | {"max_constant": 0.01}
+        question = ranking.provenance["question"]
+        assert question["pooled"]
+        assert question["overlapping"]
+        assert not question["exclude_same_subject"]
+        assert question["exchangeable"] is None
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +45,7 @@ def finished(tmp_path_factory):
         lines = []
         stream = types.SimpleNamespace(write=lines.append, flush=lambda: None, isatty=lambda: False)
         patch.setattr(sys, "stderr", stream)
-        result = sclcs.run(small_cohort(), out=out, tasks="diagnosis", progress=True, **SETTINGS)
+        result = sclcs.run(small_cohort(), out=out, task="diagnosis", progress=True, **SETTINGS)
     return result, "".join(lines)
 
 
@@ -112,10 +121,10 @@ def test_progress_in_a_notebook_is_one_line_that_changes(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"ratoi": 0.1}, "did you mean ratio"),
+        ({"ratoi": 0.1}, "Did you mean 'ratio'"),
         ({"ratio": "much"}, "ratio"),
-        ({"out": 3}, "out of run to be a path"),
-        ({"tasks": 7}, "tasks"),
+        ({"out": 3}, "`out` must be a path"),
+        ({"task": 7}, "task"),
         ({"spis": "kendalltao"}, "kendalltau"),
         ({"parameters": "windows=3"}, "parameters"),
         ({"on": 4}, "on"),
@@ -125,5 +134,5 @@ def test_progress_in_a_notebook_is_one_line_that_changes(monkeypatch):
 def test_mistakes_are_sentences(tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
         sclcs.run(small_cohort(), **({"out": tmp_path / "RUN"} | settings))
-    with pytest.raises(InputError, match="cohort of run to be a Cohort or a path"):
+    with pytest.raises(InputError, match="`cohort` must be a Cohort or a path"):
         sclcs.run(3, out=tmp_path / "RUN")

@@ -9,16 +9,17 @@ import pytest
 from run_cohorts import SETTINGS, small_cohort
 from typer.testing import CliRunner
 
+from sclcs._core.errors import InputError
 from sclcs.cli.main import app
-from sclcs.core.errors import InputError
 from sclcs.run_folder import RunFolder, collect_config, verify_path
 from sclcs.runs import RunResult, carry_out
-from sclcs.spi.fc_store import FCStore
+from sclcs.store import FCStore
+from sclcs.store.pieces import read_piece
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
 TWO_STAGES = SETTINGS | {"top_k": 1, "criteria": ["none"]}
-EXACT = {"spis": SETTINGS["spis"], "top_k": 1, "bootstrap": 20, "tasks": ["subject", "diagnosis"]}
+EXACT = {"spis": SETTINGS["spis"], "top_k": 1, "bootstrap": 20, "task": ["subject", "diagnosis"]}
 WAYS = pytest.mark.parametrize("settings", [TWO_STAGES, EXACT], ids=["two stages", "exact"])
 
 
@@ -43,7 +44,8 @@ def tables(folder):
 
 
 def size(folder):
-    return sum(f.stat().st_size for f in folder.path.glob("fc*.zarr/matrices/*/c.*"))
+    files = folder.path.glob("fc*.zarr/matrices/*/c.*")
+    return sum(length for file in files for _, length in read_piece(file).spans.values())
 
 
 @WAYS
@@ -97,24 +99,23 @@ def test_all_brings_everything_back(cohort, tmp_path, settings):
 
 KILLED_WHILE_REMOVING = """
 import json, os, sys
-from pathlib import Path
-import sclcs.compute.calibration as calibration
+import sclcs.runs.costs as calibration
 import sclcs.runs.check as run_check
 from sclcs.run_folder import collect_config
 from sclcs.runs import RunResult, carry_out
+from sclcs.store import writer
 
 run_check.CALIBRATION_SECONDS = 0.01
 calibration._measure_start = lambda *_: calibration.Start(1.0, 1.0, 10**8)
-unlink, count = Path.unlink, [0]
+remove, count = writer.remove_from_piece, [0]
 
-def unlink_once(self, missing_ok=False):
-    if self.name.startswith("c."):
-        count[0] += 1
-        if count[0] == 2:
-            os._exit(9)
-    unlink(self, missing_ok=missing_ok)
+def remove_once(*given, **how):
+    count[0] += 1
+    if count[0] == 2:
+        os._exit(9)
+    return remove(*given, **how)
 
-Path.unlink = unlink_once
+writer.remove_from_piece = remove_once
 carry_out(collect_config(None, json.loads(sys.argv[1])))
 """
 
@@ -153,7 +154,7 @@ def test_the_command_line_says_what_was_not_kept(cohort, tmp_path):
 
 
 def test_compute_fills_in_what_was_not_kept(cohort, tmp_path):
-    from sclcs.compute import compute_store
+    from sclcs.store import compute_store
 
     folder, _, _ = run(cohort, tmp_path / "RUN", EXACT, "none")
     compute_store(cohort, folder.whole_store, ["pec"])

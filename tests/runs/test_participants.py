@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sclcs._core.errors import InputError
 from sclcs.cli.bids_app import app
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.join import join_cohorts
-from sclcs.core.errors import InputError
+from sclcs.cohort.loading import join_cohorts
 from sclcs.spi import compute
-from sclcs.spi.fc_store import FCStore
+from sclcs.store.fc_store import FCStore
 
 OPERATORS = ["cov_EmpiricalCovariance", "kendalltau", "cov_MinCovDet"]
 REGIONS = ["left", "right", "front", "back", "middle"]

@@ -6,20 +6,22 @@ import numpy as np
 import pytest
 
 from sclcs import simulate_cohort
-from sclcs.cli.plan import _duration, _size
-from sclcs.compute import CohortShape, calibration, compute_store
-from sclcs.compute.calibration import (
+from sclcs._core.errors import InputError, UnknownNameError
+from sclcs.cli.run import _duration, _size
+from sclcs.runs import costs, predict_costs
+from sclcs.runs.costs import (
     LONGEST_SAMPLE,
     Calibration,
+    CohortShape,
     FamilyCost,
     Start,
     calibrate,
+    cost_of_work,
+    total_cost,
 )
-from sclcs.compute.cost import cost_of_work, total_cost
-from sclcs.core.errors import InputError, UnknownNameError
-from sclcs.runs import predict_costs
 from sclcs.spi import catalogue, resolve
-from sclcs.spi.cost_laws import CostLaw, cost_law, cost_laws
+from sclcs.spi.costs import CostLaw, cost_law, cost_laws
+from sclcs.store import compute_store
 
 START = Start(wall_seconds=2.0, cpu_seconds=1.5, memory_bytes=10**8)
 
@@ -29,7 +31,7 @@ N_PANEL = len(resolve("panel"))
 @pytest.fixture
 def quick_start(monkeypatch):
     """Starting a process is measured in one test only: it takes seconds."""
-    monkeypatch.setattr(calibration, "_measure_start", lambda *_: START)
+    monkeypatch.setattr(costs, "_measure_start", lambda *_: START)
 
 
 @pytest.fixture(scope="module")
@@ -122,14 +124,14 @@ def test_the_sum_of_pieces():
 
 def test_slow_families_are_tried_on_less():
     slow = CostLaw("x", 2.0, 2.0, seconds=100.0)
-    regions, timepoints = calibration._pilot(slow, 400, 1200)
-    assert (regions, timepoints) == (calibration.FEWEST_REGIONS, calibration.FEWEST_TIMEPOINTS)
+    regions, timepoints = costs._pilot(slow, 400, 1200)
+    assert (regions, timepoints) == (costs.FEWEST_REGIONS, costs.FEWEST_TIMEPOINTS)
     quick = CostLaw("x", 2.0, 1.0, seconds=1e-6)
-    assert calibration._pilot(quick, 400, 1200) == (400, 1200)
+    assert costs._pilot(quick, 400, 1200) == (400, 1200)
     middle = CostLaw("x", 2.0, 1.0, seconds=0.01)
-    regions, timepoints = calibration._pilot(middle, 400, 70)
+    regions, timepoints = costs._pilot(middle, 400, 70)
     assert regions < 400
-    assert middle.seconds_at(regions, timepoints) <= calibration.LONGEST_SAMPLE
+    assert middle.seconds_at(regions, timepoints) <= costs.LONGEST_SAMPLE
 
 
 def test_a_cohort_is_tried_at_its_own_size(cohort, quick_start):
@@ -158,16 +160,6 @@ def test_the_plan_of_a_cohort(cohort, quick_start):
     assert json.loads(json.dumps(content)) == content
     assert content["shape"] == {"samples": 18, "regions": 7, "timepoints": 41}
     assert content["cpu_share"] == pytest.approx(plan.cpu_share)
-
-
-def test_guided_pays_for_its_panel(cohort, quick_start):
-    big = CohortShape(100_000, 7, 41)
-    options = {"shape": big, "top_k": 2, "calibration_seconds": 0.1}
-    guided = predict_costs(cohort, "panel", method="guided", **options)
-    random = predict_costs(cohort, "panel", method="random", **options)
-    panel_alone = guided.full.cpu_seconds  # the panel is a part of guided's own
-    assert guided.parts["selection"].cpu_seconds > 0.5 * panel_alone
-    assert random.parts["selection"].cpu_seconds == pytest.approx(START.cpu_seconds)
 
 
 @pytest.mark.slow
@@ -199,7 +191,7 @@ def test_far_beyond_this_machine(quick_start):
 
 
 def test_the_start_of_a_process_is_measured():
-    start = calibration._measure_start(["kendalltau"], 50)
+    start = costs._measure_start(["kendalltau"], 50)
     assert 0.1 < start.cpu_seconds < 60
     assert 5e7 < start.memory_bytes < 2e9
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError
+from sclcs._core.errors import InputError, NotFoundError, UnreadableFileError
 from sclcs.run_folder import RunConfig, collect_config, config_text, make_config, read_config
 
 
@@ -13,19 +13,19 @@ def write(path, text):
 
 
 def test_an_unknown_key_is_an_error_that_names_the_key_the_nearest_and_the_file(tmp_path):
-    file = write(tmp_path / "my.yaml", "ratios: 0.2\ntask: site\n")
+    file = write(tmp_path / "my.yaml", "ratios: 0.2\ntasks: site\n")
     with pytest.raises(InputError) as caught:
         read_config(file)
     message = str(caught.value)
     assert "'ratios'" in message
     assert "did you mean ratio" in message
-    assert "'task'" in message
-    assert "tasks" in message
+    assert "'tasks'" in message
+    assert "did you mean task?" in message
     assert str(file) in message
 
 
 def test_an_unknown_key_that_is_like_none_lists_them_all(tmp_path):
-    with pytest.raises(InputError, match=r"known are cohort, out, tasks.*description"):
+    with pytest.raises(InputError, match=r"known are cohort, out, task.*description"):
         read_config(write(tmp_path / "my.yaml", "zzz: 1\n"))
 
 
@@ -39,7 +39,7 @@ def test_an_unknown_key_that_is_like_none_lists_them_all(tmp_path):
         ("bootstrap: -1\n", "bootstrap"),
         ("export: [relmat, matlab]\n", "Expected export to be .*relmat, npz, .*got 'matlab'"),
         ("on_bad: ignore\n", "on_bad to be one of error, skip, got 'ignore'"),
-        ("tasks: []\n", "tasks"),
+        ("task: []\n", "task"),
         ("seed: 1.5\n", "seed"),
     ],
 )
@@ -63,7 +63,7 @@ def test_files_that_are_no_configuration(tmp_path):
 
 
 def test_options_beat_the_file_and_the_rest_is_kept(tmp_path):
-    file = write(tmp_path / "my.yaml", "ratio: 0.3\nmethod: random\ntasks: site, diagnosis\n")
+    file = write(tmp_path / "my.yaml", "ratio: 0.3\nmethod: random\ntask: site, diagnosis\n")
     config = collect_config(file, {"ratio": 0.2, "method": None})
     assert (config.ratio, config.method, config.tasks) == (0.2, "random", ["site", "diagnosis"])
     assert config.top_k == RunConfig().top_k
@@ -85,7 +85,7 @@ def test_written_and_read_back_it_is_the_same(tmp_path):
         {
             "cohort": str(tmp_path / "elsewhere" / "c.zarr"),
             "out": str(tmp_path / "RUN"),
-            "tasks": ["subject", "a: strange, label # column"],
+            "task": ["subject", "a: strange, label # column"],
             "parameters": {"panel": ["panel", "kendalltau"], "restarts": 3, "strata": None},
             "ratio": 0.07,
             "title": 'yes: "no" \u00e9',

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from sclcs.core.errors import InputError, UnknownNameError, WriteError
-from sclcs.core.identity import Identity
-from sclcs.core.seal import signed
+from sclcs._core.errors import InputError, UnknownNameError, WriteError
+from sclcs._core.identity import Identity
+from sclcs._core.provenance import signed
 from sclcs.run_folder import RunFolder, RunState
 from sclcs.runs.stages import Stage, StoppedInStageError, run_stages
 

@@ -1,6 +1,5 @@
 """The two-stage run: what it writes, and what it does again when something changes."""
 
-import json
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -12,21 +11,17 @@ import pytest
 from run_cohorts import OPERATORS, SETTINGS, expect_same, results, small_cohort
 
 import sclcs
-from sclcs.benchmark import CRITERIA, Ranking, consistency, rank
-from sclcs.benchmark.versions import RANKING_VERSION
+from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
-from sclcs.compute import compute_store
-from sclcs.core.errors import InputError, UnknownNameError
-from sclcs.report import run_report
+from sclcs.coresets import SELECTORS
 from sclcs.run_folder import RunFolder, collect_config
 from sclcs.runs import RunResult, carry_out
-from sclcs.runs.rank import winners
-from sclcs.selection import SELECTORS
-from sclcs.spi.fc_store import FCStore
-from sclcs.spi.fc_writer import write_piece
-from sclcs.spi.status import OperatorOutcome, Status
+from sclcs.runs.two_stages import winners
 from sclcs.spi.versions import FAMILY_VERSIONS
+from sclcs.stats import CRITERIA, Ranking, consistency, rank
+from sclcs.stats.ranking_table import RANKING_VERSION
+from sclcs.store.fc_store import FCStore
 
 pytestmark = pytest.mark.usefixtures("quick_plan")
 
@@ -91,9 +86,7 @@ def test_the_folder_can_be_read(finished, cohort):
     assert "[9/9] Write the report" in folder.log_file.read_text()
     costs = folder.confirmation()["costs"]
     assert costs["everything"] == pytest.approx(2 * costs["core"])
-    assert costs["two_stage"] == pytest.approx(
-        costs["select"] + costs["panel"] + costs["core"] + costs["top"]
-    )
+    assert costs["two_stage"] == pytest.approx(costs["select"] + costs["core"] + costs["top"])
     assert folder.report_file.read_text().lstrip().lower().startswith("<!doctype html>")
 
 
@@ -107,7 +100,7 @@ def test_the_folder_can_be_read(finished, cohort):
         ({"confidence": 0.9}, ["rank", "confirm", "card", "report"]),
         ({"score": "difference"}, ["rank", "confirm", "card", "report"]),
         ({"top_k": 2}, ["plan", "compute-top", "confirm", "card", "report"]),
-        ({"jobs": 2}, ["plan", "report"]),
+        ({"on": "local:2"}, ["plan", "report"]),
         ({"ratio": 0.4}, ["plan", "select", "compute-core", "rank", "confirm", "report"]),
         (
             {"method": "random"},
@@ -119,8 +112,8 @@ def test_the_folder_can_be_read(finished, cohort):
             {"spis": OPERATORS[:2]},
             ["plan", "compute-core", "rank", "compute-top", "confirm", "card", "report"],
         ),
-        ({"tasks": ["subject", "diagnosis"]}, ["check", "rank", "confirm", "card", "report"]),
-        ({"tasks": ["diagnosis"]}, ["check", "rank", "confirm", "card", "report"]),
+        ({"task": ["subject", "diagnosis"]}, ["check", "rank", "confirm", "card", "report"]),
+        ({"task": ["diagnosis"]}, ["check", "rank", "confirm", "card", "report"]),
         ({"full_benchmark": True}, ["full-benchmark", "confirm", "card", "report"]),
         ({"export": ["npz"]}, ["export", "report"]),
     ],
@@ -135,7 +128,7 @@ def test_a_changed_setting_redoes_what_depends_on_it(copied, cohort, tmp_path, c
 
 
 def test_back_again_it_is_as_before(copied, finished, cohort):
-    start(cohort, copied, tasks=["subject", "sex"], full_benchmark=True, export=["relmat"])
+    start(cohort, copied, task=["subject", "sex"], full_benchmark=True, export=["relmat"])
     assert (copied / "ranking-sex.csv").exists()
     assert (copied / "truth-sex.csv").exists()
     start(cohort, copied)
@@ -169,7 +162,7 @@ def test_what_is_gone_or_was_edited_is_made_again(copied, cohort, place, redone,
 @pytest.mark.parametrize("harm", ["gone", "half gone", "damaged", "no store"])
 def test_a_harmed_store_is_mended(copied, finished, cohort, store, harm):
     path = copied / store
-    chunk = path / "matrices" / "pec" / "c.0.0"
+    chunk = path / "matrices" / "envelope" / "c.0.0.0.0"
     if harm == "gone":
         shutil.rmtree(path)
     elif harm == "half gone":
@@ -213,7 +206,7 @@ def test_one_call_from_python(tmp_path):
     result = sclcs.run(
         small_cohort(),
         out=tmp_path / "RUN",
-        tasks=["subject", "diagnosis"],
+        task=["subject", "diagnosis"],
         full_benchmark=True,
         **SETTINGS,
     )
@@ -264,36 +257,6 @@ def test_the_training_behind_a_core_set_is_kept(cohort, tmp_path, monkeypatch):
     assert RunFolder.open(out).trained_encoder() is None
 
 
-@pytest.mark.slow
-def test_a_guided_choice_keeps_its_panel(cohort, tmp_path):
-    panel = [*OPERATORS, "kendalltau"]
-    quick = {"panel": panel, "restarts": 1, "proposals": 100, "distrust": 0.1}
-    out, guided = tmp_path / "RUN", {"method": "guided", "parameters": quick}
-    tasks = ["subject", "diagnosis"]
-    start(cohort, out, tasks=tasks, **guided)
-    folder = RunFolder.open(out)
-    assert set(folder.whole_matrices.complete_operators) == set(panel)
-    facts = folder.core_set().parameters
-    assert facts["task"] == tasks
-    assert {item["task"] for item in facts["certificate"]} == set(tasks)
-    assert folder.confirmation()["costs"]["panel"] > 0
-    # Winners were chosen with the labels that would test them; the panel was not.
-    assert folder.ranking().ranks_only
-    for task in tasks:
-        panels = rank(folder.whole_matrices, task, panel, bootstrap=0).findings
-        told = folder.confirmation()["tasks"][task]
-        assert told["effect"] == panels["effect"] | {"entries": panels["entries"]}
-        assert told["inside_interval"] is None
-    # Guided by other tasks it chooses again, but the panel's matrices are there.
-    redone = start(cohort, out, tasks=["subject"], **guided)
-    assert "select" in redone
-    assert folder.state()["stages"]["select"]["facts"]["matrices"] == 0
-    # What guided the choice was copied into the core-set's store, not computed again.
-    table = folder.core_matrices.status()
-    np.testing.assert_allclose(table["copied_seconds"], table["seconds"])
-    assert folder.confirmation()["costs"]["core"] == 0
-
-
 def test_the_effective_configuration_makes_the_same_run_elsewhere(finished, tmp_path):
     sclcs.run(config=finished / "config.yaml", out=tmp_path / "OTHER")
     assert results(tmp_path / "OTHER") == results(finished)
@@ -319,18 +282,17 @@ def test_samples_with_constant_regions_stop_the_run_or_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [
-        ({"tasks": ["handedness"]}, UnknownNameError, "no column 'handedness'.*diagnosis"),
-        ({"tasks": ["constant"]}, InputError, "'constant': all 12 subjects are of one class"),
-        ({"tasks": ["empty"]}, InputError, "'empty': no sample has a label"),
-        ({"tasks": ["site", "site"]}, InputError, "every task once"),
+        ({"task": ["handedness"]}, UnknownNameError, "no column 'handedness'.*diagnosis"),
+        ({"task": ["constant"]}, InputError, "'constant': all 12 subjects are of one class"),
+        ({"task": ["empty"]}, InputError, "'empty': no sample has a label"),
+        ({"task": ["site", "site"]}, InputError, "every task once"),
         ({"spis": ["pecc"]}, UnknownNameError, "'pecc'; the nearest are pec"),
         ({"method": "gided"}, UnknownNameError, "Unknown selection method 'gided'"),
         ({"parameters": {"speed": 3}}, UnknownNameError, "parameter of pairs: speed"),
         ({"ratio": 0.001}, InputError, "leaves no sample"),
         ({"target_ndcg": 0.9}, InputError, "Unknown key 'target_ndcg'"),
         ({"score": "cohen"}, UnknownNameError, "No score is called 'cohen'"),
-        ({"jobs": 0}, InputError, "number of processes must be positive"),
-        ({"jobs": 2, "scheduler": "tcp://x:1"}, InputError, "Choose one of --jobs and --scheduler"),
+        ({"on": "local:0"}, InputError, "number of processes must be positive"),
         ({"on": "cloud:1"}, UnknownNameError, "Unknown executor 'cloud'"),
         ({"memory": "few"}, InputError, "such as 4G"),
         ({"memory": "300M"}, InputError, "needs at least 0.37 GB of memory, but 300M are allowed"),
@@ -349,7 +311,7 @@ def test_what_cannot_work_is_found_before_anything_is_written(tmp_path, changes,
 
 def test_a_mistake_does_not_harm_a_finished_run(copied, finished, cohort):
     with pytest.raises(UnknownNameError):
-        start(cohort, copied, tasks=["handedness"])
+        start(cohort, copied, task=["handedness"])
     assert (copied / "config.yaml").read_text() == (finished / "config.yaml").read_text()
     assert start(cohort, copied) == []
 
@@ -396,15 +358,6 @@ def test_a_folder_of_something_else_is_refused(cohort, tmp_path):
 
 
 RANDOM = "cov_MinCovDet"
-GUIDED = {
-    "method": "guided",
-    "parameters": {
-        "panel": [*OPERATORS, "kendalltau"],
-        "restarts": 1,
-        "proposals": 100,
-        "distrust": 0.1,
-    },
-}
 
 
 def test_a_new_seed_recomputes_only_what_draws_random_numbers(cohort, tmp_path):
@@ -434,52 +387,13 @@ def test_each_operator_is_computed_once_per_sample(cohort, tmp_path):
     assert sorted(path.name for path in out.glob("*.zarr")) == ["fc-core.zarr", "fc.zarr"]
 
 
-@pytest.mark.parametrize("score", ["cohen_d", "auc"])
-def test_a_run_guides_and_certifies_by_its_own_score(cohort, tmp_path, score):
-    """The first version certified Cohen's d beside a ranking by AUC: fault 4."""
-    out = tmp_path / "RUN"
-    start(cohort, out, score=score, until="select", **GUIDED)
-    facts = RunFolder(out).core_set().parameters
-    assert [item["score"] for item in facts["certificate"]] == [score]
-    assert (facts["score"], facts["score_searched"]) == (score, "cohen_d")
-    other = "auc" if score == "cohen_d" else "cohen_d"
-    assert "select" in start(cohort, out, score=other, until="select", **GUIDED)
-
-
-def test_other_matrices_of_the_panel_choose_again(cohort, tmp_path):
-    """`--param fc=OTHER` was no part of the first version's key: fault 5."""
-    panel = GUIDED["parameters"]["panel"]
-    first = compute_store(cohort, tmp_path / "first", panel)
-    out = tmp_path / "RUN"
-
-    def select_with(store):
-        parameters = GUIDED["parameters"] | {"fc": str(store)}
-        return start(cohort, out, method="guided", parameters=parameters, until="select")
-
-    assert select_with(first.path) == ["check", "plan", "select"]
-    before = RunFolder(out).core_set().parameters["objective"]
-    same = shutil.copytree(first.path, tmp_path / "moved")
-    assert select_with(same) == []
-    compute_store(cohort, same, ["cov_OAS"])  # what does not guide does not count
-    assert select_with(same) == []
-    other = FCStore.open(shutil.copytree(first.path, tmp_path / "other"))
-    for piece in other.layout.pieces(["pec"]):
-        rows = other.layout.block_rows(piece.block)
-        values = other.matrices("pec", np.arange(rows.start, rows.stop)).astype(np.float64)
-        states = [Status.OK] * len(values)
-        outcome = OperatorOutcome(values[::-1].copy(), states, [""] * len(values))
-        write_piece(other.layout, piece, {"pec": outcome})
-    assert select_with(other.path) == ["select"]
-    assert RunFolder(out).core_set().parameters["objective"] != before
-
-
 def upgrade_selector(patch):
     patch.setitem(SELECTORS, "pairs", replace(SELECTORS["pairs"], version=2))
 
 
 def upgrade_score(patch):
     criteria = {**CRITERIA, "cohen_d": replace(CRITERIA["cohen_d"], version=99)}
-    patch.setattr("sclcs.benchmark.criteria.CRITERIA", criteria)
+    patch.setattr("sclcs.stats.criteria.CRITERIA", criteria)
 
 
 def upgrade_ranking(patch):
@@ -522,7 +436,7 @@ def test_what_a_run_reads_is_read_once(cohort, tmp_path, monkeypatch):
                 lambda cls, path, real=real: (opened.update([Path(path).name]), real(cls, path))[1]
             ),
         )
-    start(cohort, tmp_path / "RUN", tasks=["subject", "diagnosis"])
+    start(cohort, tmp_path / "RUN", task=["subject", "diagnosis"])
     assert opened == {
         "c.zarr": 1,
         "core.csv": 1,
@@ -531,38 +445,6 @@ def test_what_a_run_reads_is_read_once(cohort, tmp_path, monkeypatch):
         "confirmed.csv": 1,
         "confirmed-diagnosis.csv": 1,
     }
-
-
-def as_first_version(folder):
-    """Turn a finished run into what the first version left: other keys, a store per stage."""
-    state = json.loads(folder.state_file.read_text())
-    del state["digest"], state["config"]
-    del state["format"]
-    stages = state["stages"]
-    for record in stages.values():
-        record.pop("matrices", None)
-        record["key"] = "0123456789abcdef"
-    shutil.copytree(folder.whole_store, folder.path / "fc-panel.zarr")
-    folder.whole_store.rename(folder.path / "fc-top.zarr")
-    stages["select"]["outputs"]["fc-panel.zarr"] = "0"
-    stages["compute-core"]["outputs"] = {"fc-core.zarr": "0"}
-    stages["compute-top"]["outputs"] = {"fc-top.zarr": "0"}
-    folder.state_file.write_text(json.dumps(state))
-    text = folder.config_file.read_text().replace("\non: local:1", "\njobs: 1\nscheduler: null")
-    assert "jobs: 1" in text
-    folder.config_file.write_text(text)
-
-
-def test_a_folder_of_the_first_version_is_done_again(copied, finished, cohort):
-    as_first_version(RunFolder(copied))
-    assert RunFolder.open(copied).config().on == "local:1"
-    run_report(copied)  # what is there can be shown before
-    assert start(cohort, copied) == STAGES
-    expect_same(copied, finished)
-    assert sorted(path.name for path in copied.glob("*.zarr")) == ["fc-core.zarr", "fc.zarr"]
-    facts = RunFolder(copied).state()["stages"]
-    assert facts["compute-top"]["facts"]["matrices"] == 0  # the old stores were good
-    assert start(cohort, copied) == []
 
 
 def test_what_two_core_sets_share_is_copied(copied, cohort):
@@ -587,25 +469,21 @@ def test_a_store_put_aside_by_a_killed_run_does_no_harm(copied, finished, cohort
 @pytest.mark.parametrize(
     ("parameters", "error", "says"),
     [
-        ({"candidates": ["random"]}, UnknownNameError, "parameter of auto: candidates"),
-        ({"fc": "nowhere.zarr"}, FileNotFoundError, "at nowhere.zarr"),
-        ({"panel": ["pecc"]}, UnknownNameError, "'pecc'; the nearest are pec"),
-        ({"restarts": 0}, InputError, "restarts to be a whole number of at least 1, got 0"),
+        ({"candidates": ["random"]}, UnknownNameError, "parameter of stratified: candidates"),
+        ({"windows": 0}, InputError, "windows to be a whole number of at least 1, got 0"),
     ],
 )
 def test_wrong_parameters_are_found_before_anything_is_written(
     cohort, tmp_path, parameters, error, says
 ):
     with pytest.raises(error, match=says):
-        start(cohort, tmp_path / "RUN", method="auto", parameters=parameters)
+        start(cohort, tmp_path / "RUN", method="stratified", parameters=parameters)
     assert not (tmp_path / "RUN").exists()
 
 
 def test_tasks_of_all_kinds_with_covariates_and_a_card(cohort, tmp_path):
     out = tmp_path / "RUN"
-    changes = {"tasks": ["diagnosis", "age", "subject"], "covariates": "site,age", "ratio": 0.6}
-    with pytest.raises(InputError, match=r"cannot be guided by numbers such as age.*stratified"):
-        start(cohort, out, **changes, method="guided")
+    changes = {"task": ["diagnosis", "age", "subject"], "covariates": "site,age", "ratio": 0.6}
     start(cohort, out, **changes, method="stratified", treat_as="age=number", criteria="motion")
     folder = RunFolder.open(out)
     asked = {task: folder.ranking(task).provenance["question"] for task in folder.tasks}

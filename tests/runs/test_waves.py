@@ -6,7 +6,7 @@ from run_cohorts import OPERATORS, small_cohort
 from test_budgeted import SETTINGS as BUDGETED
 from test_budgeted import groups
 
-from sclcs.core.errors import InputError
+from sclcs._core.errors import InputError
 from sclcs.run_folder import RunFolder, collect_config, verify_path
 from sclcs.runs import StoppedInStageError, carry_out, waves
 from sclcs.runs.order import RunOrder
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.usefixtures("quick_plan")
 MORE = ["pdist_cosine", "pdist_chebyshev", "cov_LedoitWolf"]
 EXACT = {
     "spis": [*OPERATORS, *MORE],
-    "tasks": ["subject", "diagnosis"],
+    "task": ["subject", "diagnosis"],
     "criteria": ["reliability", "sex"],
     "bootstrap": 20,
     "permutations": 50,
     "top_k": 1,
 }
-OF_ONE = 36 * 10 * 4  # bytes: samples, pairs of five regions
+OF_ONE = 36 * 5 * 5 * 4  # bytes: samples, five regions
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def whole(cohort, tmp_path_factory):
 
 
 def config(cohort, out, settings=EXACT, **changes):
-    asked = {"cohort": str(cohort), "out": str(out), "keep": "none", "disk": "3000"}
+    asked = {"cohort": str(cohort), "out": str(out), "keep": "none", "disk": "7500"}
     return collect_config(None, asked | settings | changes)
 
 
@@ -92,7 +92,7 @@ def test_the_disk_never_holds_more_than_is_allowed(cohort, tmp_path, monkeypatch
 
     monkeypatch.setattr(waves, "drop_from", watched)
     run(cohort, tmp_path / "RUN")
-    assert max(map(len, held)) == 3000 // OF_ONE == 2
+    assert max(map(len, held)) == 7500 // OF_ONE == 2
 
 
 def test_stopped_between_waves_nothing_is_computed_twice(

@@ -151,7 +151,7 @@ def test_agrees_with_the_shared_references(identifier, name):
 
 @needs_shared_reference
 def test_the_smaller_shared_reference_knows_every_operator():
-    assert set(DETERMINISTIC) <= set(shared_reference("C").matrices)
+    assert set(DETERMINISTIC) - {"pearson", "partial"} <= set(shared_reference("C").matrices)
 
 
 def test_references_are_complete_and_not_empty():

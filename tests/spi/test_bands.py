@@ -2,9 +2,9 @@
 
 import pytest
 
-from sclcs.core.errors import InputError
+from sclcs._core.errors import InputError
 from sclcs.spi import bands, catalogue
-from sclcs.spi.bands import band_in_hz, band_of
+from sclcs.spi.frequencies import band_in_hz, band_of
 
 
 def test_every_operator_that_names_a_band_has_one():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from spi_reference import coupled_noise
 
 from sclcs.spi import catalogue, compute, engine, resolve
-from sclcs.spi.context import FamilyContext
-from sclcs.spi.runner import load_family
+from sclcs.spi.engine import load_family
+from sclcs.spi.own import FamilyContext
 from sclcs.spi.signals import sample_seeds, standardise
 
 TABLE = catalogue()

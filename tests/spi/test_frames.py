@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from sclcs import Cohort
-from sclcs.core import AxesWarning, InputError
+from sclcs._core import AxesWarning, InputError
 from sclcs.spi import compute
 
 NAMES = ["PCC", "mPFC", "AGL", "AGR", "vmPFC"]
@@ -82,7 +82,7 @@ def test_names_of_regions_tell_a_swapped_axis_for_sure(signals):
 def test_names_and_units_come_with_the_matrices(signals):
     found = compute(signals, ["mi_gaussian", "pearson", "phase_multitaper_mean*"])
     assert found["units"].to_numpy().tolist() == ["nats", "1", "radians", "radians", "radians"]
-    assert found.sel(spi="cov_EmpiricalCovariance")["operator"].item() == "Pearson correlation"
+    assert found.sel(spi="pearson")["operator"].item() == "Pearson correlation"
     assert found.attrs["long_name"] == "Functional connectivity"
     assert found.attrs["units"] == "see the coordinate units"
     assert compute(signals, "mi_gaussian").attrs["units"] == "nats"

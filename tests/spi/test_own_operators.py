@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 
 from sclcs import Ranking, simulate_cohort
-from sclcs.benchmark import rank
-from sclcs.compute import compute_store
-from sclcs.compute.exports.names import measure_label
-from sclcs.core import InputError, UnknownNameError
-from sclcs.spi import catalogue, compute, own_operators, register, resolve, unregister
+from sclcs._core import InputError, UnknownNameError
+from sclcs.spi import catalogue, compute, register, resolve, unregister
+from sclcs.spi import own as own_operators
 from sclcs.spi.conformance import check_operator, failures
 from sclcs.spi.versions import operator_stamps, operator_version
+from sclcs.stats import rank
+from sclcs.store import compute_store
+from sclcs.store.exports import measure_label
 
-PEARSON = "cov_EmpiricalCovariance"
+PEARSON = "pearson"
 
 
 def lagged(signals):
@@ -192,10 +193,10 @@ def _raised(power):
         ({"name": "pearson"}, "catalogue has"),
         ({"name": "own"}, "catalogue has"),
         ({"name": "a/b"}, "letters, digits"),
-        ({"name": 3}, "name of register to be a text"),
-        ({"function": 3}, "function of register to be a function"),
-        ({"takes": "rows"}, "takes of register to be one of sample, pair, batch"),
-        ({"symmetry": True}, "symmetry of register to be one of"),
+        ({"name": 3}, "`name` must be a string"),
+        ({"function": 3}, "`function` must be callable"),
+        ({"takes": "rows"}, "`takes` must be one of 'sample', 'pair', 'batch'"),
+        ({"symmetry": True}, "`symmetry` must be one of"),
         ({"minimum_length": 0}, "minimum_length"),
         ({"random": True, "takes": "batch"}, "every sample has its own seed"),
         ({"function": np.corrcoef.__call__}, "version="),

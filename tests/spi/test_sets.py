@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sclcs.core.errors import InputError, UnknownNameError
+from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.spi import resolve
 
 
@@ -79,5 +79,5 @@ def test_nothing_asked_for(request_):
 
 
 def test_names_are_strings():
-    with pytest.raises(InputError, match=r"list of texts, got \[3\]"):
+    with pytest.raises(InputError, match=r"list of strings, got \[3\]"):
         resolve([3])

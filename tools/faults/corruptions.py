@@ -16,10 +16,10 @@ import sclcs
 from faults.mutate import mutate
 from faults.tally import Tally, in_children, judge
 from sclcs import Cohort, CoreSet, Ranking, simulate_cohort
-from sclcs.benchmark import rank
-from sclcs.compute import FCStore, compute_store
-from sclcs.core.provenance import sidecar_path
+from sclcs._core.provenance import sidecar_path
 from sclcs.runs import RunResult
+from sclcs.stats import rank
+from sclcs.store import FCStore, compute_store
 
 OPERATORS = ["cov_EmpiricalCovariance", "pec", "pdist_cityblock"]
 
@@ -58,7 +58,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _training(path: Path) -> dict[str, Any]:
-    from sclcs.encoder import TrainedEncoder
+    from sclcs.coresets.encoder import TrainedEncoder
 
     trained = TrainedEncoder.open(path)
     weights = {
@@ -71,7 +71,7 @@ def _training(path: Path) -> dict[str, Any]:
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
-    from sclcs.encoder.checkpoint import read_checkpoint
+    from sclcs.coresets.encoder.training import read_checkpoint
 
     found = read_checkpoint(path / "a.checkpoint", "i", 9)
     if found is None:
@@ -93,13 +93,13 @@ def make_examples(home: Path) -> dict[str, Reading]:
     (home / "ranking").mkdir()
     rank(store, "diagnosis", bootstrap=5, permutations=5).save(home / "ranking" / "r.csv")
     quick = {"bootstrap": 5, "permutations": 5, "criteria": "none"}
-    sclcs.run(cohort, out=home / "run" / "RUN", tasks=["diagnosis"], spis=OPERATORS, **quick)
+    sclcs.run(cohort, out=home / "run" / "RUN", task=["diagnosis"], spis=OPERATORS, **quick)
     readings |= {"core-set": _coreset, "ranking": _ranking, "run": _run}
     try:
         import torch
 
-        from sclcs.encoder import train_encoder
-        from sclcs.encoder.checkpoint import write_checkpoint
+        from sclcs.coresets.encoder import train_encoder
+        from sclcs.coresets.encoder.training import write_checkpoint
     except ImportError:
         return readings
     train_encoder(cohort, "paper", epochs=2, seed=1).save(home / "training")

@@ -22,7 +22,7 @@ from sclcs.cohort.labels import read_label_table
 from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.cohort.readers.bids import read_bids
 from sclcs.cohort.readers.mat_files import load_mat_matrix
-from sclcs.cohort.readers.nifti_image import header_facts, load_image
+from sclcs.cohort.readers.nifti_images import header_facts, load_image
 from sclcs.run_folder import collect_config
 
 T, R = 24, 5  # unequal, as everywhere
@@ -150,7 +150,7 @@ def _bids(home: Path) -> list[Path]:
 
 
 def _yaml(home: Path) -> list[Path]:
-    text = "tasks: [diagnosis, age]\nratio: 0.2\nspis: paper-fast\nseed: 3\non: local:2\n"
+    text = "task: [diagnosis, age]\nratio: 0.2\nspis: paper-fast\nseed: 3\non: local:2\n"
     (home / "c.yaml").write_text(text + "parameters: {epochs: 5}\nbootstrap: 10\n")
     return [home / "c.yaml"]
 

@@ -20,10 +20,10 @@ from store_content import content
 from faults.corruptions import OPERATORS
 from faults.tally import Tally
 from sclcs import Cohort, simulate_cohort
-from sclcs.compute import FCStore, compute_store
 from sclcs.run_folder import collect_config
 from sclcs.runs import carry_out
-from sclcs.spi.warmup import warm_up
+from sclcs.spi.engine import warm_up
+from sclcs.store import FCStore, compute_store
 
 #: A run that estimates, buys and reports, with few operators. The last two are dear: they make
 #: the budget pay a panel, a core-set and a purchase.
@@ -33,7 +33,7 @@ RUN = {
         *("pdist_cosine", "mi_gaussian", "dcorr", "mi_kraskov_NN-4", "hsic"),
         *("gpfit_DotProduct", "te_kraskov_NN-4_k-1_kt-1_l-1_lt-1"),
     ],
-    "tasks": ["diagnosis"],
+    "task": ["diagnosis"],
     "budget": "60%",
     "exact_below": 0.0,
     "bootstrap": 5,
@@ -42,7 +42,7 @@ RUN = {
 }
 TWO_STAGES = {
     "spis": OPERATORS,
-    "tasks": ["subject"],
+    "task": ["subject"],
     "method": "pairs",
     "ratio": 0.5,
     "bootstrap": 5,
@@ -100,7 +100,7 @@ def _works(home: Path) -> dict[str, Work]:
 
 
 def _training(cohort: Cohort) -> Work:
-    from sclcs.encoder import TrainedEncoder, train_encoder
+    from sclcs.coresets.encoder import TrainedEncoder, train_encoder
 
     def train(out: Path) -> None:
         mark = out.with_name("a.checkpoint")

@@ -10,7 +10,7 @@ from pathlib import Path
 from faults.corruptions import OPERATORS
 from faults.tally import SECONDS, Tally
 from sclcs import simulate_cohort
-from sclcs.compute import compute_store
+from sclcs.store import compute_store
 
 RANK = "$SCLCS rank fc --bootstrap 0 --permutations 0"
 #: Shell commands in a folder with a cohort, a store and a few traps; how they may end.
@@ -40,7 +40,7 @@ CASES = {
     "huge number": (f"{RANK} --seed {'9' * 500} --out huge.csv", {0, 2}),
     "many digits": (f"{RANK} --seed {'9' * 5000} --out digits.csv", {2}),
     "many redraws": ("$SCLCS rank fc --bootstrap 1000000000000 --out many.csv", {2}),
-    "dead scheduler": ("$SCLCS compute c.zarr --scheduler tcp://127.0.0.1:1 --out new", {2}),
+    "dead scheduler": ("$SCLCS compute c.zarr --on dask:tcp://127.0.0.1:1 --out new", {2}),
     "giant cohort": ("$SCLCS cohort simulate --subjects 1000000000 --out giant", {2}),
 }
 

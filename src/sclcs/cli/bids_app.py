@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs.cli.cut_options import CutOptions, OnBadChoice
-from sclcs.cli.failures import run_command
-from sclcs.cli.question_options import split_names
-from sclcs.core.progress import show_progress
+from sclcs._core.console import show_progress
+from sclcs.cli.main import run_command
+from sclcs.cli.options import split_names
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
-    from sclcs.compute import ExecutorChoice
+    from sclcs.store import ExecutorChoice
 
 __all__ = ["app", "bids", "main"]
 
@@ -59,8 +57,8 @@ def bids(
     stride: Annotated[str, typer.Option(help="From one window to the next.")] = "35",
     whole: Annotated[bool, typer.Option("--whole", help="Whole scans instead of windows.")] = False,
     on_bad: Annotated[
-        OnBadChoice, typer.Option(help="Stop at bad scans, or drop them.")
-    ] = OnBadChoice.error,
+        str, typer.Option(help="Stop at bad scans, or drop them: error or skip.")
+    ] = "error",
     task: Annotated[
         list[str] | None,
         typer.Option(help="Group level: what to rank for (subject, diagnosis, age); repeatable."),
@@ -83,10 +81,10 @@ def bids(
     Example: `sclcs-bids derivatives/xcp_d out participant --participant-label 01`, then
     `sclcs-bids derivatives/xcp_d out group --task subject`
     """
-    from sclcs.compute import find_executor
-    from sclcs.core.errors import InputError
-    from sclcs.core.files import require_existing
-    from sclcs.runs.participants import describe_outputs, process_participant
+    from sclcs._core.errors import InputError
+    from sclcs._core.files import require_existing
+    from sclcs.runs.check import describe_outputs, process_participant
+    from sclcs.store import find_executor
 
     if level is Level.group and participant_label:
         raise InputError("The group level takes all participants; leave out --participant-label.")
@@ -99,7 +97,7 @@ def bids(
     require_existing(bids_dir, "BIDS derivative")
     output_dir.mkdir(parents=True, exist_ok=True)
     describe_outputs(output_dir)
-    cut = CutOptions(Path(), length=length, stride=stride, whole=whole, on_bad=on_bad)
+    cut = {"length": length, "stride": stride, "whole": whole, "on_bad": on_bad}
     for label in _labels(bids_dir, participant_label):
         make_cohort = _maker(bids_dir, label, cut, atlas, bids_task)
         store = process_participant(output_dir, label, make_cohort, operators, seed=seed, who=who)
@@ -108,7 +106,7 @@ def bids(
 
 def _labels(bids_dir: Path, wanted: list[str] | None) -> list[str]:
     """Return the participants to process; those that are not there are named."""
-    from sclcs.core.errors import UnknownNameError, name_first
+    from sclcs._core.errors import UnknownNameError, name_first
 
     there = sorted(path.name.removeprefix("sub-") for path in bids_dir.glob("sub-*/"))
     chosen = [name.removeprefix("sub-") for name in split_names(wanted) or []] or there
@@ -122,7 +120,7 @@ def _labels(bids_dir: Path, wanted: list[str] | None) -> list[str]:
 
 
 def _maker(
-    bids_dir: Path, label: str, cut: CutOptions, atlas: str | None, bids_task: str | None
+    bids_dir: Path, label: str, cut: dict[str, Any], atlas: str | None, bids_task: str | None
 ) -> Callable[[Path], Cohort]:
     """Return what reads one participant's scans into a cohort at the path it is given."""
 
@@ -130,7 +128,7 @@ def _maker(
         from sclcs.cohort.readers.bids import read_bids
 
         scans = read_bids(bids_dir, atlas=atlas, task=bids_task, entities={"sub": label})
-        return replace(cut, out=path).write(scans)
+        return scans.to_cohort(path, **cut)
 
     return make
 
@@ -145,13 +143,13 @@ def _group(
     who: ExecutorChoice,
 ) -> None:
     from sclcs import run
-    from sclcs.runs.participants import gather_participants
+    from sclcs.runs.check import gather_participants
 
     cohort, folder = gather_participants(out, operators, seed=seed, who=who)
     result = run(
         cohort,
         out=folder,
-        tasks=tasks,
+        task=tasks,
         spis=operators,
         covariates=split_names([covariates] if covariates else None) or [],
         seed=seed,

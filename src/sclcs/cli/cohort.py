@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from sclcs.cli import cohort_import
-from sclcs.cli.describe_tables import print_description, print_problems
-from sclcs.cli.output import JsonFlag, print_json
+from sclcs.cli.output import JsonFlag, print_description, print_json, print_problems
 
 __all__ = ["app"]
 
@@ -41,8 +40,8 @@ def simulate(
 
     Example: `sclcs cohort simulate --subjects 100 --seed 1 --out small.zarr`
     """
+    from sclcs._core.files import refuse_existing
     from sclcs.cohort.simulation import simulate_cohort
-    from sclcs.core.files import refuse_existing
 
     refuse_existing(out)
     cohort = simulate_cohort(
@@ -69,7 +68,7 @@ def describe(
     """
     from sclcs.cohort.cohort import Cohort
     from sclcs.cohort.describe import describe_cohort, describe_scans
-    from sclcs.cohort.source import open_source
+    from sclcs.cohort.loading import open_source
 
     found = open_source(source, labels)
     if isinstance(found, Cohort):
@@ -101,10 +100,9 @@ def check(
 
     Example: `sclcs cohort check abide.zarr`
     """
-    from sclcs.cohort.check import check_cohort, check_scans
+    from sclcs.cohort.check import check_cohort, check_design, check_scans
     from sclcs.cohort.cohort import Cohort
-    from sclcs.cohort.design import check_design
-    from sclcs.cohort.source import open_source
+    from sclcs.cohort.loading import open_source
     from sclcs.cohort.windows import Windowing
 
     found = open_source(source, labels)
@@ -151,8 +149,8 @@ def label(
     from dataclasses import asdict
     from typing import Any, cast
 
-    from sclcs.cli.question_options import split_names
-    from sclcs.cohort.facts.relabel import label_cohort
+    from sclcs.cli.options import split_names
+    from sclcs.cohort.loading import label_cohort
 
     found, done = label_cohort(
         cohort,
@@ -193,7 +191,7 @@ def plot(
     Example: `sclcs cohort plot abide.zarr --out abide.png`
     """
     from sclcs.cohort.cohort import Cohort
-    from sclcs.report.cohort_figure import save_cohort_figure
+    from sclcs.report.figures import save_cohort_figure
 
     save_cohort_figure(Cohort.open(source), out)
     typer.echo(f"Wrote {out}")

@@ -1,25 +1,25 @@
-"""``sclcs cohort import``: one command per format."""
+"""``sclcs cohort import``: a cohort from the files of a pipeline."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs.cli.cut_options import CutOptions, with_cut_options
-from sclcs.cli.describe_tables import print_dropped_regions
-from sclcs.cli.output import JsonFlag, print_json, print_table
-from sclcs.cli.values import key_values
+from sclcs.cli.options import SettingsCommand, with_settings
+from sclcs.cli.output import JsonFlag, key_values, print_dropped_regions, print_json, print_table
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
 __all__ = ["announce", "app"]
 
+
 app = typer.Typer(help="Make a cohort from files.", no_args_is_help=True)
 
+Out = Annotated[Path, typer.Option(help="Folder of the new cohort.")]
 Labels = Annotated[
     Path | None, typer.Option(help="Table of labels (csv, tsv or xlsx), one row per subject.")
 ]
@@ -81,12 +81,12 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
         typer.echo(f"Note: {note}", err=True)
 
 
-@app.command()
-@with_cut_options
+@app.command(cls=SettingsCommand)
+@with_settings("CutSettings")
 def arrays(
     source: Annotated[Path, typer.Argument(help=".npz, .npy, or a folder of one file per scan.")],
     *,
-    cut: CutOptions,
+    out: Out,
     labels: Labels = None,
     id_column: IdColumn = None,
     regions: Regions = None,
@@ -108,6 +108,7 @@ def arrays(
         typer.Option("--by-position", help="Row n of the table belongs to scan n of the array."),
     ] = False,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """Arrays: an npz, an npy, or a folder of csv, tsv, .1D or .ptseries.nii files.
 
@@ -129,15 +130,15 @@ def arrays(
         names=names,
         by_position=by_position,
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)
 
 
-@app.command("bids")
-@with_cut_options
+@app.command("bids", cls=SettingsCommand)
+@with_settings("CutSettings")
 def bids(
     source: Annotated[Path, typer.Argument(help="Folder of the derivatives, with sub-* in it.")],
     *,
-    cut: CutOptions,
+    out: Out,
     atlas: Annotated[str | None, typer.Option(help="Value of the seg- or atlas- entity.")] = None,
     task: Tasks = None,
     session: Sessions = None,
@@ -154,6 +155,7 @@ def bids(
     regions: Regions = None,
     tr: Tr = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """BIDS derivatives: `*_timeseries` of XCP-D, C-PAC, HALFpipe, with participants.tsv.
 
@@ -176,15 +178,15 @@ def bids(
         regions=regions,
         tr=tr,
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)
 
 
-@app.command("rest-meta-mdd")
-@with_cut_options
+@app.command("rest-meta-mdd", cls=SettingsCommand)
+@with_settings("CutSettings")
 def rest_meta_mdd(
     source: Annotated[Path, typer.Argument(help="The release, or a ROISignals_* folder of it.")],
     *,
-    cut: CutOptions,
+    out: Out,
     phenotype: Annotated[
         Path | None, typer.Option(help="Table of participants (csv, tsv or xlsx).")
     ] = None,
@@ -200,6 +202,7 @@ def rest_meta_mdd(
     regions: Regions = None,
     tr: Tr = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """REST-meta-MDD: ROISignals_*.mat files and the phenotype table.
 
@@ -217,15 +220,15 @@ def rest_meta_mdd(
         regions=regions,
         tr=tr,
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)
 
 
-@app.command("nifti")
-@with_cut_options
+@app.command("nifti", cls=SettingsCommand)
+@with_settings("CutSettings")
 def nifti(
     source: Annotated[Path, typer.Argument(help="fMRIPrep derivative, or a folder of images.")],
     *,
-    cut: CutOptions,
+    out: Out,
     atlas: Annotated[
         str, typer.Option(help="schaefer400, aal, dosenbach160, power264, ..., or a label image.")
     ] = "dosenbach-dmn33",
@@ -253,6 +256,7 @@ def nifti(
     regions: Regions = None,
     tr: Tr = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """NIfTI: 4-D images in standard space, through nilearn, one in memory at a time.
 
@@ -282,14 +286,14 @@ def nifti(
         regions=regions,
         tr=tr,
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)
 
 
-@app.command("abide")
-@with_cut_options
+@app.command("abide", cls=SettingsCommand)
+@with_settings("CutSettings")
 def abide(
     *,
-    cut: CutOptions,
+    out: Out,
     data_dir: Annotated[Path | None, typer.Option(help="Where downloads are kept.")] = None,
     pipeline: Annotated[PipelineChoice, typer.Option(help="Which preprocessing.")] = (
         PipelineChoice.ccs
@@ -307,6 +311,7 @@ def abide(
     ] = "dosenbach-dmn33",
     tr: Tr = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """ABIDE I: download the public release (Dosenbach regions) and make a cohort.
 
@@ -327,15 +332,15 @@ def abide(
         url=url,
         tr=tr,
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)
 
 
-@app.command("conn")
-@with_cut_options
+@app.command("conn", cls=SettingsCommand)
+@with_settings("CutSettings")
 def conn(
     source: Annotated[Path, typer.Argument(help="A CONN project, or its results/preprocessing.")],
     *,
-    cut: CutOptions,
+    out: Out,
     condition: Annotated[
         str | None, typer.Option(help="Number or name of a condition; 0 is all sessions.")
     ] = None,
@@ -344,6 +349,7 @@ def conn(
     regions: Regions = None,
     tr: Tr = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """CONN: denoised ROI_Subject*_Condition*.mat files.
 
@@ -355,15 +361,15 @@ def conn(
     scans = read_conn(
         source, condition=condition, labels=labels, id_column=id_column, regions=regions, tr=tr
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)
 
 
-@app.command("ukb")
-@with_cut_options
+@app.command("ukb", cls=SettingsCommand)
+@with_settings("CutSettings")
 def ukb(
     source: Annotated[Path, typer.Argument(help="Folder with <id>_<instance>/fMRI in it.")],
     *,
-    cut: CutOptions,
+    out: Out,
     atlas: Annotated[str | None, typer.Option(help="Which fMRI.<atlas>.csv.gz.")] = None,
     instance: Annotated[list[str] | None, typer.Option(help="Only these visits (2, 3).")] = None,
     labels: Labels = None,
@@ -371,6 +377,7 @@ def ukb(
     regions: Regions = None,
     tr: Annotated[float, typer.Option(help="Repetition time in seconds.")] = 0.735,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """UK Biobank: `<id>_<instance>/fMRI/fMRI.<atlas>.csv.gz`, region x time.
 
@@ -388,15 +395,15 @@ def ukb(
         regions=regions,
         tr=tr,
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)
 
 
-@app.command("mne")
-@with_cut_options
+@app.command("mne", cls=SettingsCommand)
+@with_settings("CutSettings")
 def mne(
     source: Annotated[Path, typer.Argument(help="Folder of recordings or epochs, or one file.")],
     *,
-    cut: CutOptions,
+    out: Out,
     picks: Annotated[str, typer.Option(help="Channels: eeg, mag, grad, data, or names.")] = "data",
     low_pass: Annotated[float | None, typer.Option(help="Cut-off in Hz.")] = None,
     high_pass: Annotated[float | None, typer.Option(help="Cut-off in Hz.")] = None,
@@ -409,6 +416,7 @@ def mne(
     id_column: IdColumn = None,
     regions: Regions = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """EEG and MEG: recordings or epochs that MNE-Python reads (extra `sclcs[mne]`).
 
@@ -429,4 +437,4 @@ def mne(
         id_column=id_column,
         regions=regions,
     )
-    announce(cut.write(scans), cut.out, json)
+    announce(scans.to_cohort(out, **settings), out, json)

@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs.cli.executor_options import Jobs, On, Scheduler, Slurm
-from sclcs.cli.output import JsonFlag, print_json
-from sclcs.core.errors import InputError
+from sclcs._core.errors import InputError, name_first
+from sclcs.cli.options import with_settings
+from sclcs.cli.output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
-    from sclcs.compute import Computation, ExecutorChoice, Share
+    from sclcs.store import Computation, ExecutorChoice, FillReport, Piece
+    from sclcs.store.fc_store import FCStore
 
-__all__ = ["compute"]
+__all__ = ["app", "compute", "print_fill", "print_status", "summarise_fill", "summarise_store"]
+
 
 INTERRUPTED = 130
 
 
+@with_settings("ComputeSettings")
 def compute(
     cohort: Annotated[Path, typer.Argument(help="The cohort.")],
     *,
     out: Annotated[Path, typer.Option(help="The FC store: new, or begun by the same command.")],
-    spis: Annotated[
-        list[str] | None,
-        typer.Option(help="Sets, operators or globs; repeated or separated by commas."),
-    ] = None,
     coreset: Annotated[
         Path | None, typer.Option(help="Only the samples in this table's column sample_id.")
     ] = None,
-    on: On = None,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    slurm: Slurm = None,
     task_range: Annotated[
         str | None, typer.Option(help="Do share i of n of the tasks only, written i/n.")
     ] = None,
-    longest: Annotated[
-        float,
-        typer.Option(
-            help="Predicted CPU seconds; what takes longer is cut, so that a kill costs no more.",
-            min=0.001,
-        ),
-    ] = 600.0,
-    force: Annotated[bool, typer.Option("--force", help="Compute these operators again.")] = False,
-    seed: Annotated[int, typer.Option(help="Of operators that draw random numbers.")] = 0,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """Compute operators on every sample; what is in the store already is kept.
 
     Example: `sclcs compute cohort.zarr --spis paper-fast --out fc --on local:4`
     """
-    from sclcs.compute import choose_executor, open_computation
+    from sclcs.settings import ComputeSettings
+    from sclcs.store import find_executor, open_computation
 
-    who = choose_executor(on, jobs=jobs, scheduler=scheduler, slurm=slurm)
-    if who.kind.hand_over is not None and task_range is not None:
-        raise InputError(
-            f"{who} writes the script that uses --task-range; give only one of the two."
-        )
-    share = _share(task_range, force)
-    requests = spis or ["paper-fast"]
+    asked = ComputeSettings(**settings)
+    who = find_executor(asked.on)
+    if who.kind.name == "slurm" and task_range is not None:
+        raise InputError(f"{who} divides the work by itself; leave --task-range away.")
+    share = _share(task_range, asked.force)
     try:
         who.reach()
         computation = open_computation(
-            cohort, out, requests, coreset=_sample_ids(coreset), seed=seed, force=force
+            cohort,
+            out,
+            asked.spis,
+            coreset=_sample_ids(coreset),
+            seed=asked.seed,
+            force=asked.force,
+            block_size=asked.block_size,
         )
-        if who.kind.hand_over is not None:
-            _hand_over(computation, who, _command(cohort, out, requests, coreset, seed), json)
-        else:
-            _fill(computation, who, share, longest, json)
+        _fill(computation, who, share, json)
     except KeyboardInterrupt:
         typer.echo(
             f"\nInterrupted. What is finished is safe in {out}; run the same command again"
-            f"{' without --force' if force else ''} to do the rest.",
+            f"{' without --force' if asked.force else ''} to do the rest.",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
@@ -83,7 +73,7 @@ def _sample_ids(coreset: Path | None) -> list[str] | None:
     if coreset is None:
         return None
     from sclcs.cohort.coreset import CoreSet
-    from sclcs.cohort.table_files import read_table_file
+    from sclcs.cohort.tables import read_table_file
 
     if coreset.suffix == ".csv":
         return list(CoreSet.open(coreset).sample_ids)
@@ -96,23 +86,25 @@ def _sample_ids(coreset: Path | None) -> list[str] | None:
     return columns["sample_id"]
 
 
-def _share(task_range: str | None, force: bool) -> Share | None:
-    from sclcs.compute import Share
+def _share(task_range: str | None, force: bool) -> tuple[int, int] | None:
+    from sclcs.store import parse_share
 
     if task_range is None:
         return None
     if force:
         raise InputError("A share cannot use --force: it would undo the work of the other shares.")
-    return Share.parse(task_range)
+    return parse_share(task_range)
 
 
 def _fill(
-    computation: Computation, who: ExecutorChoice, share: Share | None, longest: float, json: bool
+    computation: Computation, who: ExecutorChoice, share: tuple[int, int] | None, json: bool
 ) -> None:
-    from sclcs.cli.fc_tables import print_fill, summarise_fill
-    from sclcs.compute import fill_store
+    from sclcs.store import Work, fill_store
 
-    report = fill_store(computation, who, share=share, longest=longest)
+    only: list[Piece] | None = None
+    if share is not None:
+        only = Work.of(computation).deal(share[1])[share[0] - 1]
+    report = fill_store(computation, who, only=only)
     summary = summarise_fill(report, whole=share is None)
     if json:
         print_json(summary)
@@ -120,32 +112,179 @@ def _fill(
         print_fill(summary)
 
 
-def _command(
-    cohort: Path, out: Path, requests: list[str], coreset: Path | None, seed: int
-) -> list[str]:
-    """Return the arguments with which each array job calls ``sclcs``."""
-    chosen = [] if coreset is None else ["--coreset", str(coreset.absolute())]
-    return [
-        "compute",
-        str(cohort.absolute()),
-        "--out",
-        str(out.absolute()),
-        "--spis",
-        ",".join(requests),
-        "--seed",
-        str(seed),
-        *chosen,
+SHOWN_REASONS = 10
+_STATES = ("ok", "partial-nan", "failed", "skipped", "missing")
+
+
+def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[str, Any]:
+    """Count what is in a store and why operators failed."""
+    table = store.status()
+    if operators is not None:
+        table = table.loc[table.index.isin(operators)]
+    bad = store.block_status()
+    bad = bad[bad["spi"].isin(table.index) & (bad["failed"] + bad["skipped"] > 0)]
+    lost = bad.assign(matrices=bad["failed"] + bad["skipped"])
+    reasons = lost.groupby(["spi", "reason"], sort=False)[["matrices"]].sum().reset_index()
+    reasons = reasons.sort_values("matrices", ascending=False, kind="stable")
+    return {
+        "store": str(store.path),
+        "operators": len(table),
+        "not_kept": int((~table["kept"]).sum()),
+        "samples": len(store),
+        "matrices": {state: int(table[state].sum()) for state in _STATES},
+        "failures": reasons.to_dict("records"),
+    }
+
+
+def summarise_fill(report: FillReport, *, whole: bool = True) -> dict[str, Any]:
+    """Add what was done to what is in the store.
+
+    A share of the work does not read what all the others left in the store (`whole` is False):
+    with thousands of samples that takes minutes.
+    """
+    store = report.store
+    known = {"store": str(store.path), "operators": len(report.operators), "samples": len(store)}
+    return (summarise_store(store, report.operators) if whole else known) | {
+        "computed": {"tasks": report.pieces, "matrices": report.matrices},
+        "seconds": round(report.seconds, 3),
+        "kernel_seconds": round(report.kernel_seconds, 3),
+        "reseeded": report.reseeded,
+    }
+
+
+def print_fill(summary: dict[str, Any]) -> None:
+    """Print the end of a computation for a person."""
+    done = summary["computed"]["matrices"]
+    seconds = summary["seconds"]
+    typer.echo(
+        f"{summary['operators']} operators on {summary['samples']} samples: computed "
+        f"{done} matrices in {seconds:.1f} s"
+        + (f" ({done / seconds:.0f} per second)." if done else "; everything was there already.")
+    )
+    if summary["reseeded"]:
+        names = name_first(summary["reseeded"])
+        typer.echo(f"With the new seed again: {names}; no seed changes the others.")
+    if "matrices" in summary:
+        _print_counts(summary)
+    else:
+        typer.echo("One share is done; `sclcs fc status` shows the whole store.")
+    typer.echo(f"FC store: {summary['store']}")
+
+
+def _print_counts(summary: dict[str, Any]) -> None:
+    counts = {state: n for state, n in summary["matrices"].items() if n}
+    typer.echo("Matrices: " + ", ".join(f"{n} {state}" for state, n in counts.items()))
+    failures = summary["failures"]
+    if failures:
+        rows = [(f["spi"], f["matrices"], f["reason"]) for f in failures[:SHOWN_REASONS]]
+        print_table("Failed or skipped", ("operator", "matrices", "reason"), rows)
+        if len(failures) > SHOWN_REASONS:
+            typer.echo(f"and {len(failures) - SHOWN_REASONS} more; see `sclcs fc status`.")
+
+
+def print_status(store: FCStore) -> None:
+    """Print the status table of a store."""
+    table = store.status().drop(columns=["version", "seed", "copied_seconds"])
+    table["kept"] = table["kept"].map({True: "yes", False: "no"})
+    rows = [
+        (spi, *(f"{cell:.3f}" if isinstance(cell, float) else cell for cell in row))
+        for spi, *row in table.itertuples()
     ]
+    title = f"{len(table)} operators on {len(store)} samples in {store.path}"
+    print_table(title, ("operator", *table.columns), rows)
+    if store.not_kept:
+        typer.echo(
+            f"The matrices of {len(store.not_kept)} operators were computed and used, but not "
+            "kept; `sclcs compute` computes those you need again."
+        )
 
 
-def _hand_over(
-    computation: Computation, who: ExecutorChoice, command: list[str], json: bool
+app = typer.Typer(
+    help="Look at the matrices that `sclcs compute` made, or export them.", no_args_is_help=True
+)
+
+
+class PerChoice(StrEnum):
+    """What one exported matrix stands for."""
+
+    window = "window"
+    subject = "subject"
+
+
+@app.command()
+def status(
+    store: Annotated[Path, typer.Argument(help="An FC store.")],
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read every chunk and compare its checksum.")
+    ] = False,
+    json: JsonFlag = False,
 ) -> None:
-    from sclcs.compute import hand_over
+    """Say what became of every operator; exit code 2 if a check finds damage.
 
-    written = hand_over(computation, who, command)
+    Example: `sclcs fc status fc --check`
+    """
+    from sclcs.store import RESUME, FCStore
+
+    opened = FCStore.open(store)
+    found = opened.verify() if check else []
+    damaged = [{"spi": name, "block": task.block} for task in found for name in task.operators]
     if json:
-        print_json(written.facts)
+        print_json(summarise_store(opened) | ({"damaged": damaged} if check else {}))
+    else:
+        print_status(opened)
+        if check:
+            typer.echo(f"{len(damaged)} damaged matrices{f'; {RESUME}' if damaged else ''}.")
+    if damaged:
+        raise typer.Exit(2)
+
+
+@app.command()
+def export(
+    store: Annotated[Path, typer.Argument(help="An FC store.")],
+    *,
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="relmat (BIDS-like tables), npz, mat or csv.",
+            metavar="NAME",
+        ),
+    ] = "relmat",
+    spis: Annotated[
+        list[str] | None, typer.Option(help="Only these operators; all complete ones if not given.")
+    ] = None,
+    per: Annotated[
+        PerChoice, typer.Option(help="One matrix per window, or their mean per subject.")
+    ] = PerChoice.window,
+    json: JsonFlag = False,
+) -> None:
+    """Write matrices for other tools.
+
+    Example: `sclcs fc export RUN/fc.zarr --format relmat --out derivatives/sclcs`
+    """
+    from sclcs.store import export_matrices
+
+    done = export_matrices(
+        store,
+        out,
+        format_,
+        spis=spis,
+        per=per.value,
+    )
+    if json:
+        print_json(
+            {
+                "folder": str(done.folder),
+                "format": done.format,
+                "operators": done.operators,
+                "samples": done.samples,
+                "files": done.files,
+            }
+        )
         return
-    for sentence in written.sentences:
-        typer.echo(sentence)
+    typer.echo(
+        f"{done.files} files with {len(done.operators)} operators of {done.samples} samples: "
+        f"{done.folder}"
+    )

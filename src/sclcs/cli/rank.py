@@ -1,119 +1,94 @@
-"""``sclcs rank``: which operator sees the target best."""
+"""``sclcs rank``, ``compare`` and ``balance``: rankings, their agreement, who is in a core-set."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
+from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from sclcs.cli.options import with_settings
 from sclcs.cli.output import UNPROVEN, JsonFlag, print_json, print_table
-from sclcs.cli.question_options import (
-    CardCriteria,
-    Covariates,
-    DropMissing,
-    Folds,
-    Harmonise,
-    LeaveOut,
-    Permutations,
-    Repeats,
-    ScoreName,
-    TreatAs,
-    Within,
-    split_names,
-)
 
 if TYPE_CHECKING:
-    from sclcs.benchmark.ranking import Ranking
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.stats.ranking_table import Ranking
+    from sclcs.stats.sources import FCSource
 
-__all__ = ["rank"]
+__all__ = [
+    "balance",
+    "compare",
+    "open_matrices",
+    "rank",
+]
+
+
+STORE_MODULE = "sclcs.store.fc_store"
+
+
+def open_matrices(path: Path) -> Cohort | FCSource:
+    """Open an FC store or a cohort, whichever is there.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Cohort or FCSource
+    """
+    from sclcs._core.files import require_existing
+    from sclcs.cohort.cohort import Cohort
+
+    require_existing(path, "cohort or FC store")
+    if _kind(path) != "cohort" and find_spec(STORE_MODULE) is not None:
+        return cast("FCSource", import_module(STORE_MODULE).FCStore.open(path))
+    return Cohort.open(path)
+
+
+def _kind(path: Path) -> str:
+    """Return what the Zarr group says it is; empty if it is none (opening then explains)."""
+    import json
+
+    try:
+        facts = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
+        return str(facts["attributes"]["sclcs_kind"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "fc-store" if (path / "matrices").is_dir() else "cohort"
+
 
 SHOWN = 20
 
 
-class SimilarityChoice(StrEnum):
-    """How two matrices are compared."""
-
-    spearman = "spearman"
-    pearson = "pearson"
-
-
+@with_settings("RankSettings", "CardSettings")
 def rank(
     source: Annotated[Path, typer.Argument(help="An FC store, or a cohort to compute first.")],
     *,
     out: Annotated[Path, typer.Option(help="The ranking: a new .csv file.")],
-    task: Annotated[
-        str, typer.Option(help="subject (fingerprinting), a label or a number.")
-    ] = "subject",
     coreset: Annotated[Path | None, typer.Option(help="Rank on these samples only.")] = None,
-    spis: Annotated[
-        str | None, typer.Option(help="A set, identifiers or globs, separated by commas.")
-    ] = None,
-    score: ScoreName = None,
-    covariates: Covariates = None,
-    within: Within = None,
-    harmonise: Harmonise = None,
-    treat_as: TreatAs = None,
-    drop_missing: DropMissing = None,
-    folds: Folds = None,
-    repeats: Repeats = None,
-    leave_out: LeaveOut = None,
-    permutations: Permutations = None,
-    criteria: CardCriteria = None,
-    similarity: Annotated[
-        SimilarityChoice, typer.Option(help="How two matrices are compared.")
-    ] = SimilarityChoice.spearman,
-    bootstrap: Annotated[
-        int, typer.Option(min=0, help="Redraws of subjects for the intervals; 0 for none.")
-    ] = 1000,
-    confidence: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    same_subject: Annotated[
-        bool,
-        typer.Option(
-            "--same-subject", help="Label tasks: also compare samples of one subject (rarely wise)."
-        ),
-    ] = False,
-    pooled: Annotated[
-        bool,
-        typer.Option(
-            "--pooled", help="Pair scores: let every pair count alike, as the paper does."
-        ),
-    ] = False,
-    overlapping: Annotated[
-        bool,
-        typer.Option(
-            "--overlapping",
-            help="Pair scores: compare windows that share time points, as the paper.",
-        ),
-    ] = False,
-    max_nonfinite: Annotated[
-        float, typer.Option(help="Share of samples an operator may fail on.")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same intervals.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="At most so much of it, for example 4G."),
-    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the ranking: .png, .svg or .pdf.")
     ] = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """Rank operators by how well they see persons, diagnoses, ages, ...
 
     Example: `sclcs rank abide.zarr --task diagnosis --covariates site,mean_fd --out ranking.csv`
     """
-    from sclcs.benchmark import find_aims, find_target, make_card
-    from sclcs.benchmark import rank as rank_operators
-    from sclcs.cli.open_matrices import open_matrices
+    from sclcs._core.provenance import refuse_table
     from sclcs.cohort.coreset import CoreSet
-    from sclcs.core.provenance import refuse_table
-    from sclcs.report.style import check_format
+    from sclcs.report.figures import check_format
+    from sclcs.stats import find_aims, find_target, make_card
+    from sclcs.stats import rank as rank_operators
 
+    criteria = settings.pop("criteria", None)
     refuse_table(out)
     card_path = out.with_name(f"{out.stem}-card.csv")
     if criteria is not None:
@@ -122,39 +97,16 @@ def rank(
         check_format(plot)
     matrices = open_matrices(source)
     core = None if coreset is None else CoreSet.open(coreset)
-    kinds, asked = split_names(treat_as), split_names(criteria) or ()
+    kinds, asked = settings.get("treat_as"), criteria or ()
     if criteria is not None:  # a wrong name is told before the work, not after it
-        find_aims(matrices.samples, find_target(matrices.samples, task, kinds), asked, kinds)
-    ranking = rank_operators(
-        matrices,
-        task,
-        spis,
-        core,
-        score,
-        covariates=split_names(covariates) or (),
-        within=within,
-        harmonise=harmonise,
-        treat_as=kinds,
-        drop_missing=bool(drop_missing),
-        folds=10 if folds is None else folds,
-        repeats=10 if repeats is None else repeats,
-        leave_out=leave_out,
-        permutations=1000 if permutations is None else permutations,
-        bootstrap=bootstrap,
-        confidence=confidence,
-        seed=seed,
-        pooled=pooled,
-        overlapping=overlapping,
-        exclude_same_subject=not same_subject,
-        similarity=similarity.value,
-        max_nonfinite=max_nonfinite,
-        memory=memory,
-        n_jobs=jobs,
-    )
+        target = find_target(matrices.samples, settings.get("task", "subject"), kinds)
+        find_aims(matrices.samples, target, asked, kinds)
+    ranking = rank_operators(matrices, coreset=core, **settings)
     ranking.expect_scores()
     ranking.save(out)
     card = None
     if criteria is not None:
+        jobs = settings.get("n_jobs", 1)
         card = make_card(matrices, ranking, asked, coreset=core, treat_as=kinds, n_jobs=jobs)
         card.save(card_path)
     if plot is not None:
@@ -167,16 +119,15 @@ def rank(
 
 
 def _draw(ranking: Ranking, path: Path) -> None:
-    from sclcs.report.ranking_figure import draw_ranking
-    from sclcs.report.style import save_figure
+    from sclcs.report.figures import draw_ranking, save_figure
 
     save_figure(draw_ranking(ranking), path)
 
 
 def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> None:
-    from sclcs.benchmark import find_criterion
-    from sclcs.benchmark.verdict import find_verdict
-    from sclcs.core.provenance import plain
+    from sclcs._core.provenance import plain
+    from sclcs.stats import find_criterion
+    from sclcs.stats.verdict import find_verdict
 
     warning = find_criterion(ranking.score).warning
     if warning:
@@ -196,7 +147,7 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     title = "best operators"
     if find_verdict(ranking).kind in {"no-effect", "untestable"}:  # the order may be noise
         title, header, rows = UNPROVEN, header[:-1], [row[:-1] for row in rows]
-    if ranking.ranks_only:  # scores of a guided core-set are no effects
+    if ranking.ranks_only:  # scores are no effects there
         header, rows = header[:2], [row[:2] for row in rows]
     print_table(f"{title}, task {ranking.task}", header, rows)
     if len(scored) > SHOWN:
@@ -212,7 +163,7 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
 
 def _used(ranking: Ranking) -> str:
     """Say who was asked, and who could not be."""
-    from sclcs.core.errors import name_first
+    from sclcs._core.errors import name_first
 
     question = ranking.provenance["question"]
     used = f"On {question['samples']} samples of {question['subjects']} subjects"
@@ -232,7 +183,7 @@ def _p(p: float) -> str:
 
 
 def _row(facts: Mapping[Any, Any]) -> tuple[str, ...]:
-    from sclcs.benchmark import entry_name
+    from sclcs.stats import entry_name
 
     known = not math.isnan(facts["low"])
     return (
@@ -244,3 +195,98 @@ def _row(facts: Mapping[Any, Any]) -> tuple[str, ...]:
         _p(facts["p"]),
         "yes" if facts["best_set"] else "",
     )
+
+
+class GainChoice(StrEnum):
+    """What finding a good operator is worth."""
+
+    minmax = "minmax"
+    raw = "raw"
+    rank = "rank"
+    exp = "exp"
+
+
+def compare(
+    reference: Annotated[Path, typer.Argument(help="The ranking on all samples.")],
+    other: Annotated[Path, typer.Argument(help="The ranking on a core-set.")],
+    *,
+    gain: Annotated[
+        GainChoice, typer.Option(help="What finding a good operator is worth.")
+    ] = GainChoice.minmax,
+    k: Annotated[list[int] | None, typer.Option(help="Cut-off; may be repeated.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw rank against rank: .png, .svg or .pdf.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Say how well two rankings agree: nDCG, Kendall, Spearman, shared top operators.
+
+    Example: `sclcs compare full.csv core_ranking.csv --plot agreement.png`
+    """
+    from sclcs._core.provenance import plain
+    from sclcs.stats.concordance import consistency
+    from sclcs.stats.ranking_table import Ranking
+
+    full, core = Ranking.open(reference), Ranking.open(other)
+    if (full.task, full.score) != (core.task, core.score):
+        from sclcs._core.errors import InputError
+
+        raise InputError(
+            f"Expected two rankings of one task and score, but {reference} is {full.task} by "
+            f"{full.score} and {other} is {core.task} by {core.score}; rank both alike."
+        )
+    found = consistency(full, core, tuple(k or (5, 10, 20)), gain.value)
+    if plot is not None:
+        from sclcs.report.figures import draw_rank_rank, save_figure
+
+        save_figure(draw_rank_rank(full, core), plot)
+    if json:
+        print_json(plain(found))
+        return
+    rows = [(name, f"{value:.4f}") for name, value in found.items() if name != "operators"]
+    title = f"{int(found['operators'])} operators, task {full.task}, {full.score}"
+    print_table(title, ["agreement", "value"], rows)
+    if plot is not None:
+        typer.echo(f"Wrote {plot}")
+
+
+def balance(
+    cohort: Annotated[Path, typer.Argument(help="The cohort.")],
+    coreset: Annotated[Path, typer.Argument(help="The core-set, a .csv file.")],
+    *,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Only this label column; may be repeated.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the shares: .png, .svg or .pdf.")
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Compare the subjects, classes and sites of a core-set with its cohort.
+
+    Example: `sclcs balance abide.zarr core.csv`
+    """
+    from sclcs._core.provenance import plain
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.coreset import CoreSet
+    from sclcs.stats.concordance import balance as measure
+
+    found = measure(Cohort.open(cohort), CoreSet.open(coreset), label)
+    if plot is not None:
+        from sclcs.report.figures import draw_balance, save_figure
+
+        save_figure(draw_balance(found), plot)
+    if json:
+        infinite = [
+            name for name, value in found.items() if isinstance(value, float) and isinf(value)
+        ]
+        print_json(plain(found | {"infinite": infinite}))
+        return
+    rows = [
+        (name.replace("_", " "), value if isinstance(value, int | str) else f"{value:.4f}")
+        for name, value in found.items()
+        if name != "shares"
+    ]
+    print_table("core-set against cohort", ["measure", "value"], rows)
+    if plot is not None:
+        typer.echo(f"Wrote {plot}")

@@ -11,166 +11,62 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs.cli.executor_options import Jobs, On, Scheduler
+from sclcs._core.errors import InputError
+from sclcs.cli.options import with_settings
 from sclcs.cli.output import UNPROVEN, JsonFlag, print_json, print_table
-from sclcs.cli.question_options import (
-    CardCriteria,
-    Covariates,
-    DropMissing,
-    Folds,
-    Harmonise,
-    LeaveOut,
-    Permutations,
-    Repeats,
-    ScoreName,
-    TreatAs,
-    Within,
-    split_names,
-)
-from sclcs.cli.status import status
-from sclcs.cli.values import parse_parameters
-from sclcs.core.errors import InputError
+from sclcs.cli.show import status
 
 if TYPE_CHECKING:
     from sclcs.run_folder import RunConfig
-    from sclcs.runs import RunResult
+    from sclcs.runs import CostPlan, RunResult
+    from sclcs.runs.costs import CohortShape, Cost
 
-__all__ = ["explain_stop", "print_result", "run"]
+__all__ = ["explain_stop", "plan", "print_result", "run"]
+
 
 INTERRUPTED = 130
-#: Options that are no keys of a configuration, or have another name there.
-APART = {"of", "task", "param", "config", "until", "detach", "init_config", "json"}
 
 
+@with_settings("RunSettings", leave_out=("cohort",))
 def run(
     cohort: Annotated[Path | None, typer.Argument(help="The cohort.")] = None,
     of: Annotated[Path | None, typer.Argument(hidden=True)] = None,
     *,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the run: new, or begun by the same command.")
-    ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(help="subject (fingerprinting), a label or a number; may be repeated."),
-    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="YAML file with settings; options beat the file.")
     ] = None,
-    spis: Annotated[
-        list[str] | None,
-        typer.Option(help="Sets, operators or globs; repeated or with commas. [paper-fast]"),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(help="CPU time (10m, 2h) or share of the full cost that may be spent. [5%]"),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(help="Two stages instead: how the core-set is chosen. [guided]"),
-    ] = None,
-    ratio: Annotated[
-        float | None,
-        typer.Option(help="Two stages instead: share of the samples in the core-set. [0.1]"),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(help="A parameter of the method as name=value; may be repeated."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Same seed, same results. [0]")] = None,
-    score: ScoreName = None,
-    covariates: Covariates = None,
-    within: Within = None,
-    harmonise: Harmonise = None,
-    treat_as: TreatAs = None,
-    drop_missing: DropMissing = None,
-    folds: Folds = None,
-    repeats: Repeats = None,
-    leave_out: LeaveOut = None,
-    permutations: Permutations = None,
-    criteria: CardCriteria = None,
-    bootstrap: Annotated[
-        int | None, typer.Option(help="Redraws of subjects for the intervals. [1000]")
-    ] = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="Coverage of the intervals. [0.95]")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option(help="Operators per task to compute on everybody. [5]")
-    ] = None,
-    full_benchmark: Annotated[
-        bool | None,
-        typer.Option(
-            "--full-benchmark/--no-full-benchmark",
-            help="Also compute every operator on everybody, and compare.",
-        ),
-    ] = None,
-    export: Annotated[
-        list[str] | None,
-        typer.Option(help="Also write the winners' matrices (relmat, npz, nbs, ...); repeatable."),
-    ] = None,
-    keep: Annotated[
-        str | None,
-        typer.Option(help="Matrices that stay at the end: all, winners or none. [all]"),
-    ] = None,
-    disk: Annotated[
-        str | None,
-        typer.Option(help="How much matrices that are not kept may take at a time. [50G]"),
-    ] = None,
-    on_bad: Annotated[
-        str | None, typer.Option(help="Samples with constant regions: error or skip. [error]")
-    ] = None,
-    on: On = None,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    memory: Annotated[
-        str | None, typer.Option(help="How much a ranking may take, for example 4G.")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
-    description: Annotated[
-        str | None, typer.Option(help="A few words about the cohort, for the report.")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(help="Stop after this stage: check, plan, select, rank, ...")
-    ] = None,
-    detach: Annotated[
-        bool,
-        typer.Option("--detach", help="On a batch system: send the jobs and do not wait."),
-    ] = False,
     init_config: Annotated[
         bool,
         typer.Option("--init-config", help="Only print a configuration file with these settings."),
     ] = False,
+    until: Annotated[
+        str | None, typer.Option(help="Stop after this stage: check, plan, select, rank, ...")
+    ] = None,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """Find the best operators within a budget, and say how sure that is.
 
     What is cheap is computed exactly; the rest is estimated, and the likely best confirmed. With
-    --ratio or --method: all operators on a core-set, the best ones on everybody. Interrupted, the
-    same command resumes.
+    --ratio or --method: all operators on a core-set, the best ones on the full cohort.
+    Interrupted, the same command resumes.
 
     Example: `sclcs run abide.zarr --task diagnosis --budget 5% --out RUN`
     """
-    given = locals().copy()
     if of is not None:
         _ask_status(cohort, of, json)
         return
     from sclcs.run_folder import collect_config, config_text
 
-    options = {name: value for name, value in given.items() if name not in APART} | {
-        "cohort": cohort and str(cohort.absolute()),
-        "out": out and str(out.absolute()),
-        "tasks": task,
-        "spis": spis and ",".join(spis),
-        "parameters": parse_parameters(param) or None,
-        "covariates": split_names(covariates),
-        "treat_as": split_names(treat_as),
-        "criteria": split_names(criteria),
-    }
-    settings = collect_config(config, options)
+    if cohort is not None:
+        settings["cohort"] = cohort
+    for name in settings.keys() & {"cohort", "out"}:  # a file's paths start at its own folder
+        settings[name] = str(Path(settings[name]).absolute())
+    asked = collect_config(config, settings)
     if init_config:
-        typer.echo(config_text(settings), nl=False)
+        typer.echo(config_text(asked), nl=False)
     else:
-        _run(settings, until, detach, json)
+        _run(asked, until, json)
 
 
 def _ask_status(word: Path | None, folder: Path, json: bool) -> None:
@@ -183,27 +79,11 @@ def _ask_status(word: Path | None, folder: Path, json: bool) -> None:
     status(folder, json=json)
 
 
-def _run(config: RunConfig, until: str | None, detach: bool, json: bool) -> None:
+def _run(config: RunConfig, until: str | None, json: bool) -> None:
     from sclcs.runs import RunResult, carry_out
 
-    batch = config.executor.kind.batch is not None
-    if detach and not batch:
-        raise InputError(f"Work on {config.on} is done here; --detach is for batch systems.")
-    try:
-        with explain_stop():
-            folder, stages = carry_out(
-                config, tell=partial(typer.echo, err=json), until=until, watch=not detach
-            )
-    except KeyboardInterrupt:
-        if not batch:
-            raise
-        typer.echo(f"\nThe jobs keep running; `sclcs status {config.out}` says how far they are.")
-        raise typer.Exit(INTERRUPTED) from None
-    if detach:
-        typer.echo(f"`sclcs status {folder.path}` says how far they are.", err=json)
-        if json:
-            print_json({"folder": str(folder.path)})
-        return
+    with explain_stop():
+        folder, stages = carry_out(config, tell=partial(typer.echo, err=json), until=until)
     if until not in {None, "report"}:
         typer.echo(f"Stopped after {until}, as asked: {folder.path}", err=json)
         if json:
@@ -230,7 +110,7 @@ def explain_stop() -> Iterator[None]:
 
 def print_result(result: RunResult) -> None:
     """Print the best operators of every task, how sure that is, and where the report is."""
-    from sclcs.benchmark.verdict import answered, find_verdict
+    from sclcs.stats.verdict import answered, find_verdict
 
     answers, budgeted = result.answers(), result.answer is not None
     for task, rows in result.best().items():
@@ -255,7 +135,7 @@ def print_result(result: RunResult) -> None:
 
 
 def _cells(row: dict[str, Any], known: bool) -> tuple[str, str, str, str]:
-    from sclcs.benchmark import entry_name
+    from sclcs.stats import entry_name
 
     interval = "" if math.isnan(row["low"]) else f"{row['low']:.4f} to {row['high']:.4f}"
     name = entry_name({**row, "also": row["equivalents"]})
@@ -270,3 +150,123 @@ def _print_cost(answer: dict[str, Any]) -> None:
         f"Cost: {cost['spent']:.0f} of {cost['everything']:.0f} CPU seconds, "
         f"{share:.1%} of everything on everybody (predicted)."
     )
+
+
+_NAMES = {
+    "selection": "choosing the core-set",
+    "core-set": "every operator on the core-set",
+    "winners": "the best on everybody",
+}
+
+
+@with_settings("PlanSettings", leave_out=("seed",))
+def plan(
+    cohort: Annotated[
+        Path | None, typer.Argument(help="The cohort on whose samples operators are tried.")
+    ] = None,
+    *,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "--cores", help="Processes, on however many machines; -1: all here."
+        ),
+    ] = 1,
+    samples: Annotated[int | None, typer.Option(help="Plan for so many samples.")] = None,
+    regions: Annotated[int | None, typer.Option(help="Plan for so many regions.")] = None,
+    timepoints: Annotated[int | None, typer.Option(help="Plan for so many time points.")] = None,
+    json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
+) -> None:
+    """Predict CPU time, wall time, memory and disk, in full and in two stages.
+
+    Operators are tried for some seconds on this machine. Without a cohort, --samples, --regions
+    and --timepoints say how large it will be.
+
+    Example: `sclcs plan cohort.zarr --spis all --ratio 0.1 --jobs 8`
+    """
+    from sclcs.runs import predict_costs
+    from sclcs.settings import PlanSettings
+
+    asked = PlanSettings(**settings)
+    planned = _shape(cohort, samples, regions, timepoints)
+    costs = predict_costs(
+        planned if cohort is None else cohort,
+        asked.spis,
+        ratio=asked.ratio,
+        method=asked.method,
+        parameters=asked.parameters,
+        top_k=asked.top_k,
+        jobs=jobs,
+        shape=planned,
+    )
+    if json:
+        print_json(costs.to_dict())
+    else:
+        _print(costs)
+
+
+def _shape(
+    cohort: Path | None, samples: int | None, regions: int | None, timepoints: int | None
+) -> CohortShape:
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.runs.costs import CohortShape
+
+    if cohort is not None:
+        own = CohortShape.of(Cohort.open(cohort))
+        return CohortShape(
+            samples or own.samples, regions or own.regions, timepoints or own.timepoints
+        )
+    if samples is None or regions is None or timepoints is None:
+        raise InputError(
+            "Expected a cohort, or its size as --samples, --regions and --timepoints; see --help."
+        )
+    return CohortShape(samples, regions, timepoints)
+
+
+def _print(plan: CostPlan) -> None:
+    shape = plan.shape
+    typer.echo(
+        f"{len(plan.operators)} operators, {shape.samples} samples of {shape.regions} regions x "
+        f"{shape.timepoints} time points, {plan.jobs} process{'' if plan.jobs == 1 else 'es'}"
+    )
+    rows = [("everything on everybody", *_row(plan.full))]
+    rows += [(f"  {_NAMES[name]}", *_row(cost)) for name, cost in plan.parts.items()]
+    rows.append((f"two stages ({plan.ratio:.0%}, {plan.method})", *_row(plan.two_stage)))
+    rows.append(("  if the best are the slowest", *_row(plan.two_stage_worst)))
+    header = ("", "CPU time", "wall time", "memory per process", "disk")
+    print_table("Predicted cost", header, rows)
+    typer.echo(
+        f"\nTwo stages take {plan.cpu_share:.0%} of the CPU time. Ranking an operator on everybody "
+        f"takes {_size(plan.ranking_memory_bytes)} in one process."
+    )
+    for note in plan.notes:
+        typer.echo(note)
+    measured = plan.calibration
+    typer.echo(
+        f"Tried for {measured.seconds:.0f} s on "
+        f"{'simulated samples' if measured.simulated else 'samples of the cohort'}; the time for "
+        "intervals of rankings is not included."
+    )
+
+
+def _row(cost: Cost) -> tuple[str, str, str, str]:
+    return (
+        _duration(cost.cpu_seconds),
+        _duration(cost.wall_seconds),
+        _size(cost.memory_bytes),
+        _size(cost.disk_bytes) if cost.disk_bytes else "",
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _size(count: int) -> str:
+    for unit, size in (("TB", 1e12), ("GB", 1e9)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 1e6:.0f} MB"

@@ -7,30 +7,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs.cli.output import JsonFlag, print_json, print_table
-from sclcs.cli.values import parse_parameters
-from sclcs.core.errors import InputError
+from sclcs._core.errors import InputError
+from sclcs.cli.options import with_settings
+from sclcs.cli.output import JsonFlag, parse_numbers, parse_parameters, print_json, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sclcs.cohort.coreset import CoreSet
-    from sclcs.selection.registry import Selector
+    from sclcs.coresets.encoder import TrainedEncoder
+    from sclcs.coresets.registry import Selector
 
-__all__ = ["select"]
+__all__ = ["app", "select"]
 
 
+@with_settings("SelectSettings")
 def select(
     cohort: Annotated[Path | None, typer.Argument(help="The cohort to choose from.")] = None,
     *,
-    method: Annotated[
-        str | None, typer.Option(help="A method of --list; sclcs if not given.")
-    ] = None,
-    ratio: Annotated[float, typer.Option(help="Share of the samples to keep.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Same seed, same core-set.")] = 0,
     task: Annotated[
         str | None,
-        typer.Option(help="What is ranked (guided, auto, trained methods); commas for several."),
+        typer.Option(help="What is learned or kept in proportion, for methods that use labels."),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of training, for methods that train.")
@@ -39,10 +36,6 @@ def select(
         bool,
         typer.Option("--density", help="Balance by density, for methods that score samples."),
     ] = False,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(help="A parameter of the method as name=value; may be repeated."),
-    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The new core-set, a .csv with a .json beside it.")
     ] = None,
@@ -50,21 +43,22 @@ def select(
         bool, typer.Option("--list", help="Explain the methods; with --method, its parameters.")
     ] = False,
     json: JsonFlag = False,
+    **settings: Any,  # noqa: ANN401
 ) -> None:
     """Choose the samples on which operators are compared.
 
-    Example: `sclcs select abide.zarr --method sclcs --ratio 0.1 --seed 0 --out core.csv`
+    Example: `sclcs select abide.zarr --method sclcs-dense --ratio 0.1 --seed 0 --out core.csv`
     """
     if show_methods:
-        _list_methods(method, json)
+        _list_methods(settings.get("method"), json)
         return
     if cohort is None or out is None:
         raise InputError("Expected a cohort and --out core.csv (or --list); see --help.")
     from sclcs.cohort.cohort import Cohort
-    from sclcs.selection import select as choose
+    from sclcs.coresets import select as choose
 
     _require_new(out)
-    parameters = parse_parameters(param)
+    parameters = settings.pop("parameters", {})
     own = [name for name in ("cohort", "method", "ratio", "seed") if name in parameters]
     if own:
         raise InputError(f"Give {own[0]} as an option (--{own[0]}), not with --param.")
@@ -72,15 +66,15 @@ def select(
     parameters |= {name: value for name, value in asked.items() if value is not None}
     if density:
         parameters["density"] = True
-    core = choose(Cohort.open(cohort), method or "sclcs", ratio, seed, **parameters)
+    core = choose(Cohort.open(cohort), **settings, **parameters)
     core.save(out)
     _announce(core, out, json)
 
 
 def _require_new(out: Path) -> None:
     """Say before training what saving would say after it."""
-    from sclcs.core.files import refuse_existing
-    from sclcs.core.provenance import sidecar_path
+    from sclcs._core.files import refuse_existing
+    from sclcs._core.provenance import sidecar_path
 
     if out.suffix != ".csv":
         raise InputError(f"A core-set is saved as .csv, got {out.name!r}.")
@@ -90,32 +84,17 @@ def _require_new(out: Path) -> None:
 
 def _announce(core: CoreSet, out: Path, json: bool) -> None:
     n_subjects = len(set(core.subjects or ()))
-    certificate = core.parameters.get("certificate")
     if json:
         facts = {"coreset": str(out), "samples": len(core), "subjects": n_subjects}
-        certified = {"certificate": certificate} if certificate is not None else {}
-        print_json({**facts, "method": core.method, "seed": core.seed, **certified})
+        print_json({**facts, "method": core.method, "seed": core.seed})
         return
     typer.echo(f"{core.method}: {len(core)} samples of {n_subjects} subjects")
-    for item in certificate or ():
-        typer.echo(_sentence(item))
     typer.echo(f"Core-set: {out}")
 
 
-def _sentence(certificate: dict[str, Any]) -> str:
-    """Say in words what the certificate of one task promises."""
-    ends = "{expected:.2f} [{low:.2f}, {high:.2f}]"
-    promises = ", ".join(
-        f"{name.replace('ndcg', 'nDCG')} = {ends.format(**value)}"
-        for name, value in certificate.items()
-        if isinstance(value, dict)
-    )
-    return f"{certificate['task']}: expected on unseen operators: {promises}"
-
-
 def _list_methods(method: str | None, json: bool) -> None:
-    from sclcs.selection import SELECTORS
-    from sclcs.selection.registry import find_selector
+    from sclcs.coresets import SELECTORS
+    from sclcs.coresets.registry import find_selector
 
     chosen = SELECTORS if method is None else {method: find_selector(method)}
     if json:
@@ -168,3 +147,135 @@ def _shown(default: object) -> str:
     if default is None:
         return "-"
     return ",".join(map(str, default)) if isinstance(default, list) else str(default)
+
+
+app = typer.Typer(
+    help="Train the contrastive attention encoder, search its settings, draw its training.",
+    no_args_is_help=True,
+)
+
+CohortPath = Annotated[Path, typer.Argument(help="The cohort to train on.")]
+Preset = Annotated[str, typer.Option(help="paper, official, mha or mha-published.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(help="A setting of the encoder as name=value; may be repeated."),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
+
+
+@app.command()
+def train(
+    cohort: CohortPath,
+    *,
+    out: Annotated[Path, typer.Option(help="Folder of the new training.")],
+    preset: Preset = "paper",
+    seed: Annotated[int, typer.Option(help="Same seed, same scores.")] = 0,
+    epochs: Annotated[int | None, typer.Option(help="Length of training.")] = None,
+    param: Parameters = None,
+    device: Device = "auto",
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File from which an interrupted training continues.")
+    ] = None,
+    curves: Annotated[bool, typer.Option(help="Keep every sample's score per epoch.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Train the encoder and save scores, the table of epochs and weights.
+
+    Example: `sclcs encoder train abide.zarr --preset official --epochs 200 --out training`
+    """
+    from sclcs._core.files import refuse_existing
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.coresets.encoder import train_encoder
+
+    refuse_existing(out)
+    changes = parse_parameters(param) | ({} if epochs is None else {"epochs": epochs})
+    run = train_encoder(
+        Cohort.open(cohort),
+        preset,
+        seed=seed,
+        device=device,
+        checkpoint=checkpoint,
+        keep_curves=curves,
+        **changes,
+    )
+    run.save(out)
+    _encoder_announce(run, out, json)
+
+
+def _encoder_announce(run: TrainedEncoder, out: Path, json: bool) -> None:
+    loss = float(run.history["loss"].iloc[-1])
+    if json:
+        print_json({"run": str(out), "samples": len(run.scores), "loss": loss})
+        return
+    typer.echo(
+        f"{len(run.scores)} samples scored in {run.settings.epochs} epochs "
+        f"({run.facts['seconds']:.0f} s); loss {loss:.3f}"
+    )
+    typer.echo(f"Run: {out}")
+
+
+@app.command()
+def grid(
+    cohort: CohortPath,
+    *,
+    out: Annotated[Path, typer.Option(help="Folder for grid.csv and all trainings.")],
+    dims: Annotated[str, typer.Option(help="Widths of a head.")] = "4,8,16,32,64,128,256",
+    heads: Annotated[str, typer.Option(help="Numbers of heads.")] = "2,4,8,16,32,64",
+    epochs: Annotated[str, typer.Option(help="Lengths of training.")] = "50,100,150,200",
+    seeds: Annotated[str, typer.Option(help="At least two seeds.")] = "0,1",
+    preset: Preset = "paper",
+    param: Parameters = None,
+    device: Device = "auto",
+    json: JsonFlag = False,
+) -> None:
+    """Train a grid of settings and rank them by how alike two seeds score the samples.
+
+    No operator is computed. Every training is kept; those that are there already are not repeated.
+
+    Example: `sclcs encoder grid abide.zarr --dims 16,32 --heads 4,16 --epochs 50,100 --out grid`
+    """
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.coresets.encoder.grid import grid_search
+
+    table = grid_search(
+        Cohort.open(cohort),
+        out,
+        dims=parse_numbers(dims, "--dims"),
+        heads=parse_numbers(heads, "--heads"),
+        epochs=parse_numbers(epochs, "--epochs"),
+        seeds=parse_numbers(seeds, "--seeds"),
+        settings=preset,
+        device=device,
+        **parse_parameters(param),
+    )
+    if json:
+        print_json({"grid": str(out / "grid.csv"), "best": table.iloc[0].to_dict()})
+        return
+    shown = table.head(10).round(4)
+    rows = [
+        [int(row.dim), int(row.heads), int(row.epochs), *row[3:]] for _, row in shown.iterrows()
+    ]
+    print_table("Best settings", list(shown.columns), rows)
+    typer.echo(f"\nAll {len(table)} settings: {out / 'grid.csv'}")
+
+
+@app.command()
+def plot(
+    run: Annotated[Path, typer.Argument(help="Made by `sclcs encoder train`.")],
+    *,
+    cohort: Annotated[
+        Path | None, typer.Option(help="Its cohort; needed to draw attention maps.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")],
+) -> None:
+    """Draw scores, convergence, head weights and attention maps of a training.
+
+    Example: `sclcs encoder plot training --cohort abide.zarr --out pictures`
+    """
+    from sclcs.cohort.cohort import Cohort
+    from sclcs.coresets.encoder import TrainedEncoder
+    from sclcs.report.encoder_figure import save_encoder_figures
+
+    opened = None if cohort is None else Cohort.open(cohort)
+    for path in save_encoder_figures(TrainedEncoder.open(run), out, opened):
+        typer.echo(f"Wrote {path}")

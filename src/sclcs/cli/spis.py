@@ -85,10 +85,9 @@ def show(
 
     Example: `sclcs spis show psi_wavelet_mean_fs-1_fmin-0_fmax-0-5_mean`
     """
-    from sclcs.spi.bands import band_in_hz
-    from sclcs.spi.catalogue import catalogue
-    from sclcs.spi.names import operator_name
-    from sclcs.spi.sets import find_identifier
+    from sclcs.spi.frequencies import band_in_hz
+    from sclcs.spi.operators import catalogue, operator_name
+    from sclcs.spi.versions import find_identifier
 
     table = catalogue()
     name = find_identifier(identifier)
@@ -149,7 +148,7 @@ def show_bands(
 
     Example: `sclcs spis bands --tr 2`
     """
-    from sclcs.spi.bands import bands
+    from sclcs.spi.frequencies import bands
 
     table = bands(set_, tr=_repetition_time(cohort, tr, rate))
     if json:
@@ -169,8 +168,8 @@ def _band_cells(low: float, high: float, low_hz: float, high_hz: float) -> tuple
 
 
 def _repetition_time(cohort: Path | None, tr: float | None, rate: float | None) -> float | None:
+    from sclcs._core.errors import InputError
     from sclcs.cohort.cohort import Cohort
-    from sclcs.core.errors import InputError
 
     given = [value for value in (cohort, tr, rate) if value is not None]
     if len(given) > 1:
@@ -193,9 +192,9 @@ def _repetition_time(cohort: Path | None, tr: float | None, rate: float | None) 
 def _chosen(
     set_: str | None, family: str | None, label: list[str] | None, directed: bool | None
 ) -> pd.DataFrame:
-    from sclcs.core.errors import UnknownNameError, name_first
-    from sclcs.spi.catalogue import catalogue
-    from sclcs.spi.sets import resolve
+    from sclcs._core.errors import UnknownNameError, name_first
+    from sclcs.spi.operators import catalogue
+    from sclcs.spi.versions import resolve
 
     table = catalogue()
     if family is not None and family not in set(table["family"]):

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sclcs.core.front_door import lazy_names
+from sclcs._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sclcs.cohort.check import check_cohort, check_scans
+    from sclcs.cohort.check import check_cohort, check_design, check_scans
     from sclcs.cohort.cohort import Cohort
     from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.describe import describe_cohort, describe_scans
-    from sclcs.cohort.design import check_design
     from sclcs.cohort.problems import Problem
     from sclcs.cohort.regions import region_set
     from sclcs.cohort.scans import Scan, Scans
@@ -49,7 +48,7 @@ __getattr__, __dir__ = lazy_names(
         "Seconds": "sclcs.cohort.windows",
         "Windowing": "sclcs.cohort.windows",
         "check_cohort": "sclcs.cohort.check",
-        "check_design": "sclcs.cohort.design",
+        "check_design": "sclcs.cohort.check",
         "check_scans": "sclcs.cohort.check",
         "describe_cohort": "sclcs.cohort.describe",
         "describe_scans": "sclcs.cohort.describe",

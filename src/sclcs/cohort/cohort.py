@@ -15,20 +15,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs.cohort.fingerprint import fingerprint
+from sclcs._core.arguments import checked, real_numbers
+from sclcs._core.console import card
+from sclcs._core.errors import InputError, UnknownNameError, name_first
+from sclcs._core.provenance import plain
+from sclcs._core.zarr_group import atomic_group
 from sclcs.cohort.frames import NamedSignals, signals_of_frames, warn_if_swapped
-from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
-from sclcs.cohort.signals import LazySignals, SignalArray, iterate_rows
-from sclcs.cohort.table import clean_table, label_column
-from sclcs.core.arguments import checked, checked_methods
-from sclcs.core.errors import InputError, UnknownNameError, name_first
-from sclcs.core.notebook import card
-from sclcs.core.provenance import plain
-from sclcs.core.real_numbers import real_numbers
-from sclcs.store import atomic_group
+from sclcs.cohort.signals import (
+    LENGTH_COLUMN,
+    LazySignals,
+    SignalArray,
+    fingerprint,
+    iterate_rows,
+    sample_lengths,
+)
+from sclcs.cohort.tables import clean_table, label_column
 
 if TYPE_CHECKING:
-    from sclcs.cohort.simulation.truth import GroundTruth
+    from sclcs.cohort.simulation.simulate import GroundTruth
 
 __all__ = ["Cohort", "check_tr"]
 
@@ -36,7 +40,6 @@ SHOWN = 5  # samples in a notebook
 SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
 
 
-@checked_methods
 class Cohort:
     """Samples with their facts; usually windows of one length.
 
@@ -169,6 +172,7 @@ class Cohort:
         """
         return fingerprint(self.signals, self.samples, self.regions, self.tr)
 
+    @checked
     def take(self, rows: Sequence[int] | Sequence[str] | NDArray[Any]) -> Cohort:
         """Return the cohort of some samples, in the order given; nothing is read yet.
 

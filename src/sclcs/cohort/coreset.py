@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked, checked_methods, checked_record
-from sclcs.core.cells import guard_cell, unguard_cell
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
-from sclcs.core.files import require_existing
-from sclcs.core.gate import read_text_input
-from sclcs.core.notebook import card
-from sclcs.core.provenance import read_sidecar, versions, write_with_sidecar
+from sclcs._core.arguments import checked, checked_record
+from sclcs._core.console import card
+from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
+from sclcs._core.files import guard_cell, require_existing, unguard_cell
+from sclcs._core.gate import read_text_input
+from sclcs._core.provenance import read_sidecar, versions, write_with_sidecar
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
@@ -32,7 +31,6 @@ SHOWN = 5  # samples in a notebook
 COLUMNS = ("sample_id", "subject", "score", "weight")
 
 
-@checked_methods
 @checked_record
 @dataclass(frozen=True, eq=False)
 class CoreSet:
@@ -76,11 +74,11 @@ class CoreSet:
 
     @property
     def follows_target(self) -> bool:
-        """Whether it was chosen by labels and connectivity together (guided, a classifier).
+        """Whether it was chosen by labels and connectivity together (by a classifier).
 
         Operators can be put in order on such a core-set; their scores there are no effects.
         """
-        return bool(self.parameters.get("follows_target", self.method == "guided"))
+        return bool(self.parameters.get("follows_target", False))
 
     def __post_init__(self) -> None:
         ids = [str(name) for name in self.sample_ids]
@@ -122,7 +120,6 @@ class CoreSet:
             }
         )
 
-    @checked
     def rows(self, known: Iterable[str]) -> NDArray[np.int64]:
         """Return the row numbers of the samples among the known ids.
 
@@ -151,7 +148,6 @@ class CoreSet:
             )
         return np.asarray(places, dtype=np.int64)
 
-    @checked
     def bound_to(self, cohort: Cohort) -> CoreSet:
         """Return the core-set with the subjects and the fingerprint of its cohort filled in."""
         rows = self.rows(cohort.sample_ids)

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sclcs._core.arguments import checked
+from sclcs._core.console import track
+from sclcs._core.errors import UnreadableFileError
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.problems import KINDS, Problem
-from sclcs.cohort.quality import check_scan
+from sclcs.cohort.problems import KINDS, Problem, check_scan
 from sclcs.cohort.scans import Scans
-from sclcs.cohort.table import class_columns, number_columns
+from sclcs.cohort.tables import class_columns, number_columns
 from sclcs.cohort.windows import PAPER_WINDOWS
-from sclcs.core.arguments import checked
-from sclcs.core.errors import UnreadableFileError
-from sclcs.core.progress import track
 
 __all__ = ["describe_cohort", "describe_scans"]
 

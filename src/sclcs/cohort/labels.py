@@ -1,20 +1,197 @@
-"""Joining a table of labels to scans."""
+"""Tables of labels as they are in a file.
+
+Every cell is read as text first, so ids keep their leading zeros. A column becomes
+numeric only if that loses nothing: ``"007"`` stays text.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from sclcs.cohort.facts.motion import MEAN_FD, with_mean_fd
-from sclcs.cohort.label_table import By, LabelTable, fact_name, read_label_table
+from sclcs._core.errors import InputError, UnknownNameError, did_you_mean, name_first
+from sclcs.cohort.motion import MEAN_FD, with_mean_fd
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.errors import InputError, name_first
+from sclcs.cohort.tables import read_table_file
 
 __all__ = ["By", "LabelTable", "attach_labels", "fact_name", "match_ids", "read_label_table"]
+
+
+By = Literal["subject", "scan"]
+
+# Compared in lower case without spaces, dots, dashes and underscores; the first found is used.
+_SUBJECT_COLUMNS = ("participantid", "subjectid", "subid", "subject", "participant", "sub", "id")
+_SCAN_COLUMNS = ("scanid", "fileid", "scan", "filename", "file")
+
+# What people write for "not known": BIDS says n/a, REST-meta-MDD says [].
+_MISSING = frozenset({"", "n/a", "na", "nan", "none", "null", "[]"})
+
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+_FLOAT = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+# Columns that a cohort makes itself; a label of that name would overwrite them.
+_RESERVED = frozenset({"sample_id", "subject", "window", "scan", "start", "n_timepoints"})
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """A table of labels as it is in the file: text, column by column.
+
+    Parameters
+    ----------
+    source : Path
+        The file, named in messages.
+    columns : mapping of str to sequence of str
+        The cells of each column, in file order, all of one length.
+    id_column : str, optional
+        The column that names the subject or scan; found by its name if not given.
+    """
+
+    source: Path
+    columns: Mapping[str, Sequence[str]]
+    id_column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.id_column is not None and self.id_column not in self.columns:
+            raise UnknownNameError(
+                f"There is no column {self.id_column!r} in {self.source}; it has "
+                f"{name_first(self.columns, 20)}.{did_you_mean(self.id_column, self.columns)}"
+            )
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def find_id_column(self, by: By) -> str:
+        """Return the column that holds the ids of subjects or scans."""
+        if self.id_column is not None:
+            return self.id_column
+        by_scan = (*_SCAN_COLUMNS, *_SUBJECT_COLUMNS)
+        by_subject = (*_SUBJECT_COLUMNS, *_SCAN_COLUMNS)
+        found = self.column_like(by_scan if by == "scan" else by_subject)
+        if found is None:
+            raise UnknownNameError(
+                f"Expected a column of {by} ids in {self.source} (such as participant_id, subject, "
+                f"SubID, scan_id or file_id), found {name_first(self.columns, 20)}; name it with "
+                "--id-column (id_column=...)."
+            )
+        return found
+
+    def column_like(self, names: Iterable[str]) -> str | None:
+        """Return the first column with one of the names, whatever its case and separators."""
+        plain: dict[str, str] = {}
+        for column in self.columns:
+            plain.setdefault(_bare(column), column)
+        return next((plain[_bare(name)] for name in names if _bare(name) in plain), None)
+
+    def subject_column(self) -> str | None:
+        """Return the column that names the subject, if there is one."""
+        return self.column_like(_SUBJECT_COLUMNS)
+
+    def ids(self, by: By) -> list[str]:
+        """Return the id of every row; repeated or empty ids are an error."""
+        column = self.find_id_column(by)
+        ids = [cell.strip() for cell in self.columns[column]]
+        empty = [f"data row {number}" for number, name in enumerate(ids, start=1) if not name]
+        if empty:
+            raise InputError(
+                f"Every row of {self.source} needs an id in the column {column}; empty in "
+                f"{name_first(empty)}; complete or remove these rows."
+            )
+        repeated = [name for name, count in Counter(ids).items() if count > 1]
+        if repeated:
+            raise InputError(
+                f"Expected each id once in the column {column} of {self.source}, but "
+                f"{len(repeated)} are repeated: {name_first(repeated)}; keep one row for each, or "
+                "choose another column with --id-column (id_column=...)."
+            )
+        return ids
+
+    def facts(self, without: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """Return the labels of every row: text, int, float, or None where missing.
+
+        Parameters
+        ----------
+        without : iterable of str
+            Columns to leave out, such as the ids.
+
+        Returns
+        -------
+        list of dict
+            One per row, under the names given by :func:`fact_name`.
+        """
+        left_out = set(without)
+        kept = [name for name in self.columns if name not in left_out]
+        repeated = [name for name, n in Counter(map(fact_name, kept)).items() if n > 1]
+        if repeated:
+            raise InputError(
+                f"Columns of {self.source} have names that differ in case or punctuation only: "
+                f"{name_first(repeated)}; rename or remove one of each."
+            )
+        values = {fact_name(name): _values(self.columns[name]) for name in kept}
+        return [{name: column[row] for name, column in values.items()} for row in range(len(self))]
+
+    def keep_rows(self, rows: Sequence[int]) -> LabelTable:
+        """Return the table with some rows only."""
+        columns = {name: [cells[row] for row in rows] for name, cells in self.columns.items()}
+        return replace(self, columns=columns)
+
+
+def read_label_table(
+    path: str | os.PathLike[str], id_column: str | None = None, *, all_sheets: bool = False
+) -> LabelTable:
+    """Read a table of labels from a csv, tsv, txt or xlsx file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; its first row names the columns. A csv may be separated by ``,`` or ``;``.
+    id_column : str, optional
+        The column that names the subject or scan. By default it is recognised by its name
+        (participant_id, subject, sub_id, SubID, ID, scan_id, file_id, ...), whatever its case.
+    all_sheets : bool
+        Whether the sheets of an xlsx file are parts of one table; otherwise the first
+        sheet is read.
+
+    Returns
+    -------
+    LabelTable
+    """
+    path = Path(path)
+    columns = read_table_file(path, all_sheets=all_sheets)
+    return LabelTable(path, columns, id_column)
+
+
+def fact_name(column: str) -> str:
+    """Return the name under which a column of labels is kept in a cohort.
+
+    Examples
+    --------
+    >>> fact_name("Education (years)"), fact_name("window")
+    ('education_years', 'window_label')
+    """
+    name = re.sub(r"\W+", "_", column.strip()).strip("_").lower() or "unnamed"
+    return f"{name}_label" if name in _RESERVED else name
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\s._-]+", "", name).lower()
+
+
+def _values(cells: Sequence[str]) -> list[Any]:
+    """Turn a column of text into numbers if that loses nothing."""
+    known = [None if cell.strip().lower() in _MISSING else cell.strip() for cell in cells]
+    texts = [cell for cell in known if cell is not None]
+    if texts and all(_INTEGER.fullmatch(cell) for cell in texts):
+        return [None if cell is None else int(cell) for cell in known]
+    if texts and all(_FLOAT.fullmatch(cell) for cell in texts):
+        return [None if cell is None else float(cell) for cell in known]
+    return known
 
 
 def attach_labels(scans: Scans, table: LabelTable, by: By | None = "subject") -> Scans:

@@ -1,8 +1,4 @@
-"""What can be wrong with a cohort, and how it is said.
-
-Checks return :class:`Problem` objects; nothing is raised until all of them are known,
-so that one message names every kind of trouble and its first offenders.
-"""
+"""Checks of the signals of one scan."""
 
 from __future__ import annotations
 
@@ -11,10 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from sclcs.core.arguments import checked_methods
-from sclcs.core.errors import InputError, UnreadableFileError, name_first
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["KINDS", "OnBad", "Problem", "explain", "raise_for", "require_policy"]
+from sclcs._core.errors import InputError, UnreadableFileError, name_first
+from sclcs.cohort.windows import WHOLE_SCAN, Windowing
+
+__all__ = [
+    "KINDS",
+    "OnBad",
+    "Problem",
+    "check_scan",
+    "constant_regions",
+    "explain",
+    "raise_for",
+    "require_policy",
+]
+
 
 OnBad = Literal["error", "skip"]
 
@@ -121,7 +130,6 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-@checked_methods
 @dataclass(frozen=True)
 class Problem:
     """One offender and what is wrong with it.
@@ -182,3 +190,50 @@ def raise_for(problems: Sequence[Problem]) -> None:
     unreadable = {"unreadable", "damaged"}.issuperset(p.kind for p in fatal)
     error = UnreadableFileError if unreadable else InputError
     raise error(explain(fatal))
+
+
+def constant_regions(signals: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Tell which rows of (..., region, time) do not vary over time."""
+    return np.asarray(signals.max(axis=-1) == signals.min(axis=-1))
+
+
+def check_scan(
+    scan_id: str,
+    signals: NDArray[np.float32],
+    regions: Sequence[str],
+    windowing: Windowing = WHOLE_SCAN,
+) -> Problem | None:
+    """Find what is wrong with one scan.
+
+    Parameters
+    ----------
+    scan_id : str
+        Names the offender.
+    signals : ndarray, shape (region, time)
+        The scan.
+    regions : sequence of str
+        Expected region names.
+    windowing : Windowing
+        How the scan will be cut: only the time points that are used are judged, and no
+        region may be constant inside a window.
+
+    Returns
+    -------
+    Problem or None
+        The first of: region count, too short, non-finite, constant region.
+    """
+    if signals.ndim != 2 or signals.shape[0] != len(regions):
+        found = " x ".join(map(str, signals.shape))
+        return Problem("region-count", scan_id, f"{found}, expected {len(regions)} regions")
+    found_length, needed = signals.shape[1], windowing.minimum_scan_length
+    if found_length < needed:
+        return Problem("too-short", scan_id, f"{found_length} time points, {needed} needed")
+    pieces = windowing.cut(signals)
+    names = np.asarray(regions)
+    broken = ~np.isfinite(pieces).all(axis=(0, 2))
+    if broken.any():
+        return Problem("non-finite", scan_id, name_first(names[broken], limit=3))
+    flat = constant_regions(pieces).any(axis=0)
+    if flat.any():
+        return Problem("constant-region", scan_id, name_first(names[flat], limit=3))
+    return None

@@ -13,29 +13,29 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs.cohort.frames import signals_of_frames
-from sclcs.cohort.problems import OnBad, Problem
-from sclcs.cohort.windows import Extent, Windowing
-from sclcs.core.arguments import checked, checked_methods, checked_record
-from sclcs.core.errors import (
+from sclcs._core.arguments import checked, checked_record, real_numbers
+from sclcs._core.errors import (
     InputError,
     SclcsError,
     UnknownNameError,
     UnreadableFileError,
     name_first,
 )
-from sclcs.core.real_numbers import real_numbers
+from sclcs._core.options import takes
+from sclcs.cohort.frames import signals_of_frames
+from sclcs.cohort.problems import OnBad, Problem
+from sclcs.cohort.windows import Extent, Windowing
+from sclcs.settings import CutSettings
 
 if TYPE_CHECKING:
+    from sclcs.cohort.build import MixedTr
     from sclcs.cohort.cohort import Cohort
-    from sclcs.cohort.resample import MixedTr
 
 __all__ = ["Scan", "Scans", "ZScore", "unique_scan_ids"]
 
 ZScore = Literal["none", "scan", "window"]
 
 
-@checked_methods
 @checked_record
 @dataclass(frozen=True)
 class Scan:
@@ -84,7 +84,6 @@ class Scan:
             return values.astype(np.float32, copy=False)
 
 
-@checked_methods
 class Scans(Sequence[Scan]):
     """A collection of scans that share their regions; lengths may differ.
 
@@ -209,6 +208,7 @@ class Scans(Sequence[Scan]):
         index = pd.Index([scan.scan_id for scan in self], name="scan_id", dtype=object)
         return pd.DataFrame(rows, index=index)
 
+    @checked
     def keep_regions(self, names: Sequence[str]) -> Scans:
         """Return the same scans with some regions only, in the order given."""
         unknown = [name for name in names if name not in self.regions]
@@ -251,12 +251,14 @@ class Scans(Sequence[Scan]):
             return float(own)
         return self.tr
 
+    @checked
     def resample(self, tr: float) -> Scans:
         """Return the scans at one repetition time (seconds); they are resampled when loaded."""
-        from sclcs.cohort.resample import resample_scans
+        from sclcs.cohort.build import resample_scans
 
         return resample_scans(self, tr)
 
+    @checked
     def windows(
         self,
         length: Extent,
@@ -301,6 +303,7 @@ class Scans(Sequence[Scan]):
         windowing = Windowing(length, stride, truncate, drop_first)
         return self.cut(windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out)
 
+    @checked
     def whole(
         self,
         truncate: Extent | None = None,
@@ -320,6 +323,30 @@ class Scans(Sequence[Scan]):
         windowing = Windowing(None, truncate=truncate, drop_first=drop_first)
         return self.cut(windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out)
 
+    @checked
+    @takes(CutSettings)
+    def to_cohort(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        **options: Any,  # noqa: ANN401 - fields of CutSettings
+    ) -> Cohort:
+        """Choose regions and scans and cut them into samples, as ``sclcs cohort import`` does.
+
+        Parameters
+        ----------
+        out : path-like, optional
+            Where to write the cohort, scan by scan; without it the cohort is in memory.
+        {options}
+
+        Returns
+        -------
+        Cohort
+        """
+        from sclcs.cohort.build import make_cohort
+
+        return make_cohort(self, CutSettings(**options), out)
+
+    @checked
     def cut(
         self,
         windowing: Windowing,

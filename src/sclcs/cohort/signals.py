@@ -1,17 +1,103 @@
-"""Signals that stay on disk until they are used."""
+"""Chunks that must be those which were written: their checksums are named in the seal.
+
+A chunk ends with a checksum of its content, which finds a flipped bit; it does not find a chunk of
+an older version or of another place. The seal of the folder names the checksum of every chunk, and
+whoever reads rows compares the last four bytes of the chunks that they are in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from sclcs.core.errors import DamagedStoreError
-from sclcs.store import check_chunks, read_array
+from sclcs._core.errors import DamagedStoreError, InputError, name_first
+from sclcs._core.provenance import read_seal
+from sclcs._core.zarr_group import read_array
+from sclcs.cohort.tables import column_kinds, table_to_csv
 
-__all__ = ["LazySignals", "SignalArray", "iterate_rows"]
+if TYPE_CHECKING:
+    from sclcs.cohort.cohort import Cohort
+
+__all__ = [
+    "CHUNKS",
+    "LENGTH_COLUMN",
+    "FingerprintBuilder",
+    "LazySignals",
+    "SignalArray",
+    "by_length",
+    "check_chunks",
+    "chunk_checksums",
+    "fingerprint",
+    "fingerprints",
+    "id_order",
+    "iterate_rows",
+    "iterate_samples",
+    "padded",
+    "require_equal_lengths",
+    "sample_lengths",
+]
+
+
+CHUNKS = "chunks"
+_CHECKSUM_BYTES = 4
+
+
+def chunk_checksums(array_folder: Path) -> list[str]:
+    """Return the checksums of the chunks along the first axis, in order."""
+    folder = array_folder / "c"
+    count = sum(1 for _ in folder.iterdir()) if folder.is_dir() else 0
+    return [_last_bytes(_file(array_folder, number)) for number in range(count)]
+
+
+def check_chunks(array: Any, rows: NDArray[np.int64]) -> None:  # noqa: ANN401
+    """Raise if the chunks that rows are in are not those that were signed.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        Chunked along its first axis only, in a folder with a seal; without one nothing is known.
+    rows : array of int
+        Which rows are about to be read.
+    """
+    folder = Path(array.store.root) / array.path
+    seal = read_seal(folder.parent)
+    known = None if seal is None else seal.facts.get(CHUNKS)
+    if known is None:
+        return
+    places = np.unique(rows // array.chunks[0]).tolist()
+    wrong = [
+        place
+        for place in places
+        if place >= len(known) or _last_bytes(_file(folder, place)) != known[place]
+    ]
+    if wrong:
+        raise DamagedStoreError(
+            f"Signals are missing from {folder.parent} or are not those that were written: "
+            f"a chunk file is gone or changed ({name_first(wrong)}); take it from a backup or "
+            "make the cohort again from its source."
+        )
+
+
+def _file(array_folder: Path, number: int) -> Path:
+    return array_folder / "c" / str(number) / "0" / "0"
+
+
+def _last_bytes(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(-_CHECKSUM_BYTES, os.SEEK_END)
+            return stream.read().hex()
+    except OSError:
+        return "missing"
+
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -139,3 +225,149 @@ def iterate_rows(signals: SignalArray, block_bytes: int = 2**24) -> Iterator[Flo
     step = max(1, block_bytes // max(1, row_bytes))
     for start in range(0, signals.shape[0], step):
         yield signals[start : start + step]
+
+
+LENGTH_COLUMN = "n_timepoints"
+
+Lengths = NDArray[np.int64]
+Floats32 = NDArray[np.float32]
+
+
+def sample_lengths(samples: pd.DataFrame, longest: int) -> Lengths:
+    """Return the time points of each sample.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        One row of facts per sample; without the column ``n_timepoints`` all are `longest`.
+    longest : int
+        The time axis of the signals.
+
+    Returns
+    -------
+    ndarray of int64
+    """
+    if LENGTH_COLUMN not in samples.columns:
+        return np.full(len(samples), longest, dtype=np.int64)
+    column = pd.to_numeric(samples[LENGTH_COLUMN], errors="coerce").to_numpy(dtype=np.float64)
+    wrong = ~((column >= 2) & (column <= longest) & (column == np.rint(column)))
+    if wrong.any():
+        raise InputError(
+            f"Expected whole numbers from 2 to {longest} (the time axis) in the column "
+            f"{LENGTH_COLUMN}, which says how long each sample is; others in "
+            f"{name_first(samples.index[wrong])}; correct the column, or rename it if it means "
+            "something else."
+        )
+    return column.astype(np.int64)
+
+
+def by_length(lengths: Lengths) -> list[tuple[int, NDArray[np.int64]]]:
+    """Group samples of one length: the length and their row numbers, the shortest first."""
+    return [(int(n), np.flatnonzero(lengths == n)) for n in np.unique(lengths)]
+
+
+def padded(signals: Floats32, longest: int) -> Floats32:
+    """Fill up signals (..., time) with NaN to a length."""
+    missing = longest - signals.shape[-1]
+    widths = [(0, 0)] * (signals.ndim - 1) + [(0, missing)]
+    return np.pad(signals, widths, constant_values=np.nan)
+
+
+def iterate_samples(
+    signals: SignalArray, lengths: Lengths
+) -> Iterator[tuple[NDArray[np.int64], Floats32]]:
+    """Go through samples in blocks of one length.
+
+    Parameters
+    ----------
+    signals : ndarray or LazySignals, shape (sample, region, time)
+        What to read.
+    lengths : ndarray of int64
+        Of each sample.
+
+    Yields
+    ------
+    rows : ndarray of int64
+        Which samples; every one comes once, in order where all have one length.
+    block : ndarray, shape (row, region, length)
+        Their signals without padding.
+    """
+    start = 0
+    for block in iterate_rows(signals):
+        for length, places in by_length(lengths[start : start + len(block)]):
+            yield places + start, block[places][:, :, :length]
+        start += len(block)
+
+
+def require_equal_lengths(cohort: Cohort, who: str) -> None:
+    """Refuse a cohort of unequal lengths where all samples must have one.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    who : str
+        What needs them, as the beginning of a sentence, for example ``"The encoder"``.
+    """
+    if cohort.equal_lengths:
+        return
+    lengths = cohort.lengths
+    raise InputError(
+        f"{who} needs samples of one length, but this cohort's have {lengths.min()} to "
+        f"{lengths.max()} time points; cut windows (--length) or the first n time points "
+        "(--truncate n), or choose a method that compares matrices."
+    )
+
+
+def id_order(sample_ids: Sequence[str]) -> NDArray[np.int64]:
+    """Return the row numbers in alphabetical order of the sample ids.
+
+    Examples
+    --------
+    >>> id_order(["b", "c", "a"]).tolist()
+    [2, 0, 1]
+    """
+    return np.argsort(np.array(list(sample_ids), dtype=str), kind="stable").astype(np.int64)
+
+
+class FingerprintBuilder:
+    """Hash a cohort piece by piece while it streams by.
+
+    Signals first (in row order, any block size), then the facts.
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add_signals(self, block: NDArray[np.float32]) -> None:
+        """Add consecutive rows."""
+        self._hash.update(np.ascontiguousarray(block, dtype="<f4").data)
+
+    def copy(self) -> FingerprintBuilder:
+        """Return one that goes on from here on its own."""
+        other = FingerprintBuilder()
+        other._hash = self._hash.copy()
+        return other
+
+    def finish(self, samples: pd.DataFrame, regions: Sequence[str], tr: float | None) -> str:
+        """Add the facts and return the fingerprint, 32 hexadecimal digits."""
+        facts = {"kinds": column_kinds(samples), "regions": list(regions), "tr": tr}
+        self._hash.update(table_to_csv(samples).encode())
+        self._hash.update(json.dumps(facts, sort_keys=True).encode())
+        return self._hash.hexdigest()[:32]
+
+
+def fingerprint(
+    signals: SignalArray, samples: pd.DataFrame, regions: Sequence[str], tr: float | None
+) -> str:
+    """Return the fingerprint of a cohort's content."""
+    return fingerprints(signals, (samples,), regions, tr)[0]
+
+
+def fingerprints(
+    signals: SignalArray, tables: Sequence[pd.DataFrame], regions: Sequence[str], tr: float | None
+) -> list[str]:
+    """Return the fingerprints of the same signals with several tables of facts, read once."""
+    builder = FingerprintBuilder()
+    for block in iterate_rows(signals):
+        builder.add_signals(block)
+    return [builder.copy().finish(table, regions, tr) for table in tables]

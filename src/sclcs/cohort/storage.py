@@ -26,23 +26,26 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import sclcs
-from sclcs.cohort.fingerprint import FingerprintBuilder
-from sclcs.cohort.lengths import LENGTH_COLUMN, sample_lengths
-from sclcs.cohort.signals import LazySignals
-from sclcs.cohort.simulation.truth import GroundTruth, read_truth, write_truth
-from sclcs.cohort.table import clean_table, column_kinds, table_from_csv, table_to_csv
-from sclcs.core.errors import DamagedStoreError
-from sclcs.core.files import atomic_directory, write_json, write_text
-from sclcs.core.seal import check_seal, write_seal
-from sclcs.store import (
-    CHUNKS,
-    chunk_checksums,
+from sclcs._core.errors import DamagedStoreError
+from sclcs._core.files import atomic_directory, write_json, write_text
+from sclcs._core.provenance import check_seal, write_seal
+from sclcs._core.zarr_group import (
     create_array,
     create_group,
     open_group,
     require_format,
     rows_per_chunk,
 )
+from sclcs.cohort.signals import (
+    CHUNKS,
+    LENGTH_COLUMN,
+    FingerprintBuilder,
+    LazySignals,
+    chunk_checksums,
+    sample_lengths,
+)
+from sclcs.cohort.simulation.simulate import GroundTruth, read_truth, write_truth
+from sclcs.cohort.tables import clean_table, column_kinds, table_from_csv, table_to_csv
 
 __all__ = [
     "CohortWriter",
@@ -54,8 +57,7 @@ __all__ = [
 ]
 
 KIND = "cohort"
-# 1: no seal, texts in samples.csv not marked; 2: the same with samples of unequal lengths
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 REPAIR = (
     "Make it again from its source, or take it from a backup. (Columns are added with "
     "`sclcs cohort label`, never by hand.)"
@@ -155,11 +157,11 @@ def read_cohort(path: str | os.PathLike[str]) -> StoredCohort:
     """Read what there is about a stored cohort; see :meth:`Cohort.open`."""
     group = open_group(path, KIND)
     attrs: dict[str, Any] = dict(group.attrs)
-    signs = require_format(path, attrs, FORMAT_VERSION) >= FORMAT_VERSION
-    check_seal(Path(path).absolute(), KIND, REPAIR, required=signs)
+    require_format(path, attrs, FORMAT_VERSION)
+    check_seal(Path(path).absolute(), KIND, REPAIR)
     with complaining(path):
         text = (Path(path) / SAMPLES_FILE).read_bytes().decode("utf-8")
-        samples = table_from_csv(text, attrs["columns"], guarded=signs)
+        samples = table_from_csv(text, attrs["columns"])
         stored = group[SIGNALS]
         lengths = None
         if LENGTH_COLUMN in samples:
@@ -177,10 +179,7 @@ def read_cohort(path: str | os.PathLike[str]) -> StoredCohort:
 
 @contextmanager
 def complaining(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say of whatever fails that the cohort is damaged.
-
-    Metadata of the first format is not signed: damage there can be of any kind.
-    """
+    """Say of whatever fails that the cohort is damaged."""
     try:
         yield
     except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.core.arguments import checked_methods, checked_record
-from sclcs.core.errors import InputError
+from sclcs._core.arguments import checked_record
+from sclcs._core.errors import InputError
 
 __all__ = [
     "PAPER_WINDOWS",
@@ -26,7 +26,6 @@ __all__ = [
 _EXTENT = re.compile(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s")
 
 
-@checked_methods
 class Seconds(float):
     """A stretch of time; how many time points it is depends on the repetition time.
 
@@ -73,7 +72,6 @@ def parse_extent(text: str) -> Extent:
     return int(found[1]) if found[1] else Seconds(found[2])
 
 
-@checked_methods
 @checked_record
 @dataclass(frozen=True)
 class Windowing:

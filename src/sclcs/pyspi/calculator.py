@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sclcs.core.arguments import checked, checked_methods
-from sclcs.core.errors import InputError
-from sclcs.pyspi.config_files import read_identifiers
+from sclcs._core.arguments import checked
+from sclcs._core.errors import InputError
+from sclcs.pyspi.config_files import read_identifiers, subset_identifiers
 from sclcs.pyspi.data import Data
-from sclcs.pyspi.subsets import subset_identifiers
 from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
-from sclcs.spi.catalogue import catalogue_rows
 from sclcs.spi.engine import compute_batch
+from sclcs.spi.operators import catalogue_rows
 
 __all__ = ["SPI", "Calculator"]
 
@@ -42,7 +41,6 @@ class SPI:
     labels: tuple[str, ...]
 
 
-@checked_methods
 class Calculator:
     """Compute many operators on one dataset, with pyspi's interface and numbers.
 
@@ -171,7 +169,6 @@ class Calculator:
         values = matrices.swapaxes(0, 1).reshape(len(names), len(columns))
         return pd.DataFrame(values, index=names, columns=columns)
 
-    @checked
     def merge(self, other: Calculator) -> None:
         """Take over the operators, and results, of another calculator of the same dataset.
 

@@ -9,9 +9,8 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs.core.arguments import checked, checked_methods
-from sclcs.core.errors import InputError
-from sclcs.core.real_numbers import real_numbers
+from sclcs._core.arguments import checked, real_numbers
+from sclcs._core.errors import InputError
 from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
 
 __all__ = ["Data"]
@@ -21,7 +20,6 @@ __getattr__ = elsewhere(__name__)
 Floats = NDArray[np.float64]
 
 
-@checked_methods
 class Data:
     """Time series of several processes (regions), in pyspi's form.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from sclcs.core.errors import UnknownNameError
+from sclcs._core.errors import UnknownNameError
 
 __all__ = ["MemberElsewhereError", "elsewhere"]
 
@@ -19,7 +19,7 @@ _MANY = (
 _INSTEAD = {
     "CalculatorFrame": _MANY,
     "CorrelationFrame": (
-        "`sclcs.estimation.measure_geometry` measures how alike operators are in a cohort, and "
+        "`sclcs.decision.measure_geometry` measures how alike operators are in a cohort, and "
         "`calc.table` holds the matrices to correlate"
     ),
     "filter_spis": (

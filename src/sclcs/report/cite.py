@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import sclcs
-from sclcs.compute.exports.crate import CRATE_FILE, crate_graph
-from sclcs.core.arguments import checked
-from sclcs.core.files import write_json
-from sclcs.report.html.parts import RunParts
-from sclcs.report.html.sections.methods import methods_text
+from sclcs._core.arguments import checked
+from sclcs.report.methods import methods_text
+from sclcs.report.page import Content
+from sclcs.report.parts import RunParts
 from sclcs.run_folder import RunFolder
 
-__all__ = ["Citation", "how_to_cite", "write_run_crate"]
+__all__ = ["Citation", "how_to_cite", "provenance_section"]
 
 
 @dataclass(frozen=True)
@@ -76,35 +75,44 @@ def how_to_cite(folder: RunFolder | str | os.PathLike[str]) -> Citation:
     )
 
 
-@checked
-def write_run_crate(folder: RunFolder | str | os.PathLike[str]) -> Path:
-    """Describe the folder of a run as an RO-Crate, in the folder itself.
+def provenance_section(run: RunParts) -> Content:
+    """Make the section."""
+    text, references = methods_text(run)
+    return Content(
+        "provenance.jinja",
+        {
+            "methods": text,
+            "references": references,
+            "command": f"sclcs run --config {run.folder.config_file.name} --out NEW_RUN",
+            "config": run.folder.config_file.read_text(encoding="utf-8"),
+            "facts": _facts(run),
+        },
+    )
 
-    Parameters
-    ----------
-    folder : path-like or RunFolder
-        Of a run.
 
-    Returns
-    -------
-    Path
-        ``ro-crate-metadata.json``.
-    """
-    home = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
-    cohort = home.given_cohort()
-    citation = how_to_cite(home)
-    facts = {
-        "name": home.config().title or "A run of sclcs",
-        "description": citation.methods,
-        "citation": citation.references,
-    }
-    source = {
-        "@id": f"#cohort-{cohort.fingerprint}",
-        "@type": "Dataset",
-        "name": "The cohort",
-        "identifier": cohort.fingerprint,
-        "isBasedOn": str(cohort.provenance.get("source", "")),
-    }
-    path = home.path / CRATE_FILE
-    write_json(path, crate_graph(home.path, facts, [source]))
-    return path
+def _facts(run: RunParts) -> list[tuple[str, str]]:
+    cohort = run.check.get("cohort") or {}
+    facts: list[tuple[str, Any]] = [
+        ("run folder", run.folder.path.resolve().name),
+        ("cohort", cohort.get("source") or run.config.cohort),
+        ("cohort fingerprint", cohort.get("fingerprint") or run.check.get("fingerprint")),
+        ("seed", run.config.seed),
+        *((f"{name} version", version) for name, version in _versions(run).items()),
+        ("started", _first(run, "started", min)),
+        ("finished", _first(run, "finished", max)),
+    ]
+    return [(name, str(value)) for name, value in facts if value not in (None, "")]
+
+
+def _versions(run: RunParts) -> dict[str, str]:
+    """Return the versions that made the rankings, not those that write the report."""
+    for task in run.tasks:
+        ranking = run.ranking(task)
+        if ranking is not None:
+            return dict(ranking.provenance.get("versions", {}))
+    return {}
+
+
+def _first(run: RunParts, name: str, choose: Any) -> str | None:  # noqa: ANN401
+    times = [str(record[name]) for record in run.work.values() if record.get(name)]
+    return choose(times) if times else None

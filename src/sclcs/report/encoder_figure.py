@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs._core.errors import InputError
+from sclcs._core.files import explain_write_errors
 from sclcs.cohort.cohort import Cohort
-from sclcs.core.errors import InputError
-from sclcs.core.files import explain_write_errors
-from sclcs.encoder.trained import TrainedEncoder
-from sclcs.selection.density import StablePool, stable_pool
+from sclcs.coresets.encoder.trained import TrainedEncoder
+from sclcs.coresets.scored import StablePool, stable_pool
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,16 +1,16 @@
 """What a run leaves on disk: its folder, its configuration, the records of its stages."""
 
-from sclcs.run_folder.answers import load_answers, save_answers
-from sclcs.run_folder.budget import Budget, parse_budget
-from sclcs.run_folder.config import (
+from sclcs.run_folder.folder import RunFolder, load_answers, save_answers
+from sclcs.run_folder.settings import (
+    Budget,
     ExportFormat,
     RunConfig,
     collect_config,
     config_text,
     make_config,
+    parse_budget,
     read_config,
 )
-from sclcs.run_folder.folder import RunFolder
 from sclcs.run_folder.state import RunState
 from sclcs.run_folder.verify import Finding, Verification, verify_path
 

@@ -10,8 +10,8 @@
         plan.json           predicted costs
         core.csv, .json     the core-set
         encoder/            the training behind it (methods that train the encoder)
-        fc.zarr             operators on the whole cohort: those that guided the choice, the best
-                            ones, and every other one with full_benchmark
+        fc.zarr             operators on the whole cohort: the best ones, and every other one
+                            with full_benchmark
         fc-core.zarr        every operator on the core-set
         ranking.csv, .json  their ranking for the first task; ranking-TASK.csv for further ones
         confirmed.csv, .json   the best ones' ranking on the whole cohort; confirmed-TASK.csv
@@ -23,47 +23,50 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from sclcs.benchmark.card import Card
-from sclcs.benchmark.ranking import Ranking
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.core.arguments import checked, checked_methods
-from sclcs.core.errors import (
+from sclcs._core.errors import (
     DamagedStoreError,
     InputError,
     NotFoundError,
     UnreadableFileError,
     WriteError,
 )
-from sclcs.core.files import ReadOnce, explain_write_errors, write_json, write_text
-from sclcs.core.gate import explain_damage
-from sclcs.core.identity import path_digest
-from sclcs.core.provenance import plain, sidecar_path
-from sclcs.core.seal import signed
-from sclcs.run_folder.config import RunConfig, config_text, make_config, read_config
+from sclcs._core.files import ReadOnce, explain_write_errors, write_bytes, write_json, write_text
+from sclcs._core.gate import explain_damage
+from sclcs._core.identity import path_digest
+from sclcs._core.provenance import plain, sidecar_path, signed
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.run_folder.settings import RunConfig, config_text, make_config, read_config
 from sclcs.run_folder.state import CONFIG, note_config, read_state
-from sclcs.spi.fc_status import files_digest
-from sclcs.spi.fc_store import FCStore
+from sclcs.stats.card import Card
+from sclcs.stats.evaluation import Evaluation
+from sclcs.stats.ranking_table import Ranking
+from sclcs.stats.share import Scatter
+from sclcs.store import FCStore, files_digest
 
 if TYPE_CHECKING:
-    from sclcs.encoder.trained import TrainedEncoder
+    from sclcs.coresets.encoder.trained import TrainedEncoder
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "load_answers", "save_answers"]
+
 
 _FINISHED = frozenset({"done", "to be checked"})
 
 
-@checked_methods
 class RunFolder:
     """A folder of a run, finished or not.
 
@@ -97,7 +100,6 @@ class RunFolder:
     ``RunFolder("RUN").ranking("diagnosis").table.head()``
     """
 
-    @checked
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = home = Path(path)
         self.config_file = home / "config.yaml"
@@ -149,7 +151,6 @@ class RunFolder:
         return folder
 
     @classmethod
-    @checked
     def open(cls, path: str | os.PathLike[str]) -> RunFolder:
         """Return the folder of a run; an error says so if it is none."""
         folder = cls(path)
@@ -277,10 +278,10 @@ class RunFolder:
             ``tasks``, by name: ``winners`` (best by the core-set, in its order), ``best``
             (``core``, ``confirmed``), ``same_best``, ``inside_interval`` (whether the winner's
             score on everybody lies in its interval from the core-set), ``agreement`` (see
-            :func:`~sclcs.benchmark.consistency`, of the winners' two orders), ``truth`` (the
+            :func:`~sclcs.stats.concordance`, of the winners' two orders), ``truth`` (the
             same of all operators with ``full_benchmark``, else null).
-            ``costs``, in CPU seconds: ``select`` (training included), ``panel``, ``core``,
-            ``top``, ``two_stage`` (their sum), ``everything`` (every operator on everybody, from
+            ``costs``, in CPU seconds: ``select`` (training included), ``core``, ``top``,
+            ``two_stage`` (their sum), ``everything`` (every operator on everybody, from
             the time per sample on the core-set), ``everything_measured`` (null without
             ``full_benchmark``), ``saved`` (share); and ``samples``, ``core_samples``,
             ``operators``.
@@ -401,7 +402,7 @@ class RunFolder:
         """Read the training behind the core-set; None if the method trains no encoder."""
         if not self.encoder_folder.exists():
             return None
-        from sclcs.encoder.trained import TrainedEncoder
+        from sclcs.coresets.encoder.trained import TrainedEncoder
 
         return TrainedEncoder.open(self.encoder_folder)
 
@@ -417,3 +418,82 @@ class RunFolder:
             raise UnreadableFileError(
                 f"{path} cannot be read ({error}); run the same command again."
             ) from error
+
+
+FACTS = "facts"
+TABLES = ("point", "drawn", "statistics", "cross_fit")
+
+
+def save_answers(path: Path, key: str, answers: Sequence[Evaluation], seconds: float = 0.0) -> None:
+    """Write the answers to some inquiries, every number as it is.
+
+    Parameters
+    ----------
+    path : Path
+    key : str
+        Of everything that decides them.
+    answers : sequence of Evaluation
+        One per inquiry, of one operator each.
+    seconds : float
+        CPU time they took.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    said = []
+    for place, answer in enumerate(answers):
+        for table in TABLES:
+            for name, values in getattr(answer, table).items():
+                arrays[f"{place}|{table}|{name}"] = values
+        arrays[f"{place}|n_samples"] = answer.n_samples
+        (scatter,) = answer.scatter
+        if scatter is not None:
+            arrays[f"{place}|scatter"] = scatter.statistics
+            arrays[f"{place}|widest"] = np.array([scatter.ratio, scatter.widest])
+        said.append([answer.operators, answer.status, answer.reason])
+    facts = {"key": key, "seconds": seconds, "said": said}
+    arrays[FACTS] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
+    content = io.BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]
+    write_bytes(path, content.getvalue())
+
+
+def load_answers(path: Path, key: str) -> tuple[list[Evaluation], float] | None:
+    """Read what :func:`save_answers` wrote; None if it is not there, damaged, or of another key."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        facts = json.loads(arrays[FACTS].tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    if facts["key"] != key:
+        return None
+    found = [_answer(arrays, place, *said) for place, said in enumerate(facts["said"])]
+    return found, float(facts["seconds"])
+
+
+def _answer(
+    arrays: dict[str, NDArray[Any]],
+    place: int,
+    operators: list[str],
+    status: list[str],
+    reason: list[str],
+) -> Evaluation:
+    tables: dict[str, dict[str, NDArray[Any]]] = {table: {} for table in TABLES}
+    for name, values in arrays.items():
+        parts = name.split("|", 2)
+        if parts[0] == str(place) and len(parts) == 3:
+            tables[parts[1]][parts[2]] = values
+    scatter = None
+    if f"{place}|scatter" in arrays:
+        ratio, widest = arrays[f"{place}|widest"].tolist()
+        scatter = Scatter(ratio, int(widest), arrays[f"{place}|scatter"])
+    return Evaluation(
+        operators,
+        tables["point"],
+        tables["drawn"],
+        tables["statistics"],
+        [scatter],
+        arrays[f"{place}|n_samples"],
+        status,
+        reason,
+        tables["cross_fit"],
+    )

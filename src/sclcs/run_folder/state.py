@@ -7,20 +7,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sclcs.core.errors import DamagedStoreError, UnreadableFileError
-from sclcs.core.files import write_json
-from sclcs.core.gate import read_json
-from sclcs.core.identity import path_digest
-from sclcs.core.seal import is_signed, signed
+from sclcs._core.errors import DamagedStoreError, UnreadableFileError
+from sclcs._core.files import write_json
+from sclcs._core.gate import read_json
+from sclcs._core.identity import path_digest
+from sclcs._core.provenance import is_signed, signed
 
 __all__ = ["CONFIG", "RunState", "note_config", "read_state"]
 
 CONFIG = "config"
 
-# 1: a store per stage, and no number of a format; 2: digests of times instead of contents. Digests
-# of these differ, so that what they stand for is done again.
-FORMAT = 3
-_UNSIGNED = 2
+FORMAT = 1
 
 
 class RunState:
@@ -99,23 +96,12 @@ class RunState:
 def read_state(file: Path) -> dict[str, Any]:
     """Read ``state.json``; one that is not as it was written is an error."""
     content = read_json(file, "the state of a run")
-    if not is_signed(content, required=not _is_unsigned(content)) or not isinstance(
-        content.get("stages"), dict
-    ):
+    if not is_signed(content) or not isinstance(content.get("stages"), dict):
         raise DamagedStoreError(
             f"{file} is not as the run wrote it (edited or damaged); run the same command again: "
             "what cannot be trusted is done again."
         )
     return content
-
-
-def _is_unsigned(content: Mapping[str, Any]) -> bool:
-    """Say whether a version wrote this that signed nothing; the first one wrote stages only.
-
-    It wrote them when it had some, so that a file without any is no file of it.
-    """
-    first = set(content) == {"stages"} and bool(content["stages"])
-    return first or content.get("format") == _UNSIGNED
 
 
 def note_config(file: Path, config: Path) -> None:

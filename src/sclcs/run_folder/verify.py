@@ -8,19 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from sclcs._core.errors import InputError, SclcsError, name_first
+from sclcs._core.files import require_existing
+from sclcs._core.provenance import check_seal, read_sidecar, sidecar_path
 from sclcs.cohort.check import check_content
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.storage import REPAIR, seal_cohort
-from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, SclcsError, name_first
-from sclcs.core.files import require_existing
-from sclcs.core.provenance import read_sidecar, sidecar_path
-from sclcs.core.seal import SEAL, check_seal, read_seal, write_seal
+from sclcs.cohort.storage import REPAIR
 from sclcs.run_folder.folder import RunFolder
-from sclcs.spi.fc_index import damaged_records, index_problems
-from sclcs.spi.fc_records import write_index
-from sclcs.spi.fc_store import RESUME, FCStore
-from sclcs.spi.fc_writer import seal_store
+from sclcs.store import RESUME, FCStore
 
 __all__ = ["Finding", "Verification", "verify_path"]
 
@@ -56,28 +51,22 @@ class Verification:
     path : Path
     kind : str
         What is there: cohort, FC store, run, training, core-set or ranking.
-    signed : bool
-        Whether changes can be noticed; not in folders of older versions.
     findings : list of Finding
         Empty if all is well.
     """
 
     path: Path
     kind: str
-    signed: bool
     findings: list[Finding]
 
 
-@checked
-def verify_path(path: str | os.PathLike[str], *, sign: bool = False) -> Verification:
+def verify_path(path: str | os.PathLike[str]) -> Verification:
     """Read a cohort, an FC store, a run, a training or a table completely.
 
     Parameters
     ----------
     path : path-like
         What sclcs wrote.
-    sign : bool
-        Sign what an older version wrote, if nothing is wrong with it.
 
     Returns
     -------
@@ -90,11 +79,7 @@ def verify_path(path: str | os.PathLike[str], *, sign: bool = False) -> Verifica
             f"Expected something that sclcs wrote at {path} (a cohort, an FC store, a run, a "
             "training, a core-set or a ranking), but found something else; check the path."
         )
-    reader, signer = _KINDS[kind]
-    findings = list(reader(place))
-    if sign and not findings and signer is not None and read_seal(place.absolute()) is None:
-        signer(place)
-    return Verification(place, kind, _is_signed(place, kind), findings)
+    return Verification(place, kind, list(_KINDS[kind](place)))
 
 
 def _kind(path: Path) -> str | None:
@@ -115,13 +100,9 @@ def _zarr_kind(path: Path) -> str | None:
         told = None
     if told in {"cohort", "fc-store"}:
         return str(told)
-    if (path / "matrices").is_dir() and (path / "tasks").is_dir():
+    if (path / "matrices").is_dir():
         return "fc-store"
     return "cohort" if (path / "signals").is_dir() else None
-
-
-def _is_signed(path: Path, kind: str) -> bool:
-    return kind in {"run", "table"} or (path / SEAL).exists()
 
 
 def _cohort(path: Path) -> Iterator[Finding]:
@@ -139,22 +120,20 @@ def _cohort(path: Path) -> Iterator[Finding]:
 def _store(path: Path) -> Iterator[Finding]:
     repair = f"{RESUME[0].upper()}{RESUME[1:]}."
     try:
-        store = FCStore.open_unchecked(path)
+        store = FCStore.open(path)
     except SclcsError as error:
         yield Finding(str(path), str(error), repair)
         return
-    wrong = index_problems(store.layout)
-    for what in [*wrong, *(f"{name} is damaged" for name in damaged_records(store.layout))]:
-        yield Finding(str(path), what, repair)
-    for piece in [] if wrong else store.verify():
-        what = f"block {piece.block} of {name_first(piece.operators)} is damaged or gone"
+    for piece in store.verify():
+        file = store.layout.piece_file(piece.family, piece.block).relative_to(store.layout.path)
+        what = f"{file} is damaged or gone: {name_first(piece.operators)}"
         yield Finding(str(path), what, repair)
 
 
 def _training(path: Path) -> Iterator[Finding]:
     repair = "Remove it and train again."
     try:
-        check_seal(path.absolute(), "training", repair, required=False)
+        check_seal(path.absolute(), "training", repair)
     except SclcsError as error:
         yield Finding(str(path), str(error), repair)
 
@@ -196,22 +175,10 @@ def _other_matrices(folder: RunFolder, stages: dict[str, dict[str, object]]) -> 
                 yield f"{place} of the stage {stage} is gone"
 
 
-def _sign_store(path: Path) -> None:
-    store = FCStore.open_unchecked(path)
-    write_index(store.layout.path, store.layout.index().stamps)
-    layout = store.layout
-    seal_store(path, store.fingerprint, layout.block_size, layout.blocks_per_shard)
-
-
-def _sign_training(path: Path) -> None:
-    write_seal(path, [file.name for file in path.iterdir() if file.is_file()])
-
-
-_Reader = Callable[[Path], Iterator[Finding]]
-_KINDS: dict[str, tuple[_Reader, Callable[[Path], None] | None]] = {
-    "cohort": (_cohort, seal_cohort),
-    "fc-store": (_store, _sign_store),
-    "run": (_run, None),
-    "training": (_training, _sign_training),
-    "table": (_table, None),
+_KINDS: dict[str, Callable[[Path], Iterator[Finding]]] = {
+    "cohort": _cohort,
+    "fc-store": _store,
+    "run": _run,
+    "training": _training,
+    "table": _table,
 }

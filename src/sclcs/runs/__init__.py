@@ -4,11 +4,10 @@ The room is called ``runs``, not ``run``: ``sclcs.run`` is the function that use
 package of that name would take its place as soon as anything inside it is imported.
 """
 
-from sclcs.runs.call import run
+from sclcs.runs.pipeline import carry_out, run
 from sclcs.runs.plan import CostPlan, predict_costs
 from sclcs.runs.result import RunResult
 from sclcs.runs.stages import Stage, StoppedInStageError
-from sclcs.runs.two_stage import carry_out
 
 __all__ = [
     "CostPlan",

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sclcs.cohort.check import check_cohort
+import sclcs
+from sclcs._core.console import get_logger
+from sclcs._core.errors import InputError, name_first
+from sclcs._core.files import write_text
+from sclcs._core.identity import Identity, file_digest
+from sclcs.cohort.check import cautions, check_cohort, check_design
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.describe import describe_cohort
-from sclcs.cohort.design import cautions, check_design
+from sclcs.cohort.loading import join_cohorts
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.storage import SAMPLES_FILE
-from sclcs.core.identity import Identity, file_digest
-from sclcs.core.logging import get_logger
+from sclcs.run_folder import RunFolder
+from sclcs.runs.matrices import remove_folder
 from sclcs.runs.order import RunOrder
 from sclcs.runs.plan import predict_costs
 from sclcs.runs.stages import Stage
+from sclcs.store import ExecutorChoice, FCStore, fill_store, open_computation, rows_in
 
-__all__ = ["check_stage", "plan_stage"]
+__all__ = [
+    "check_stage",
+    "describe_outputs",
+    "gather_participants",
+    "plan_stage",
+    "process_participant",
+]
+
 
 _log = get_logger(__name__)
 
@@ -61,9 +75,8 @@ def check_stage(order: RunOrder) -> Stage:
             "design": [problem.to_dict() for problem in check_design(usable.samples, config.tasks)],
         }
         folder.write_facts(facts, folder.check_file)
-        taken_out = {*config.covariates, config.within, config.harmonise}
         for task in config.tasks:  # now, not only in the report of a run that takes hours
-            for text in cautions(facts["design"], task, taken_out):
+            for text in cautions(facts["design"], task, config.taken_out):
                 _log.warning("%s", text)
 
     return Stage("check", "Check the cohort", identity, work, lambda: [folder.check_file])
@@ -114,3 +127,111 @@ def plan_stage(order: RunOrder) -> Stage:
         folder.write_facts(plan.to_dict(), folder.plan_file)
 
     return Stage("plan", "Predict the costs", identity, work, lambda: [folder.plan_file])
+
+
+COHORT, STORE, GROUP = "cohort.zarr", "fc.zarr", "group"
+BIDS_VERSION = "1.10.0"
+
+
+def describe_outputs(out: Path) -> None:
+    """Write ``dataset_description.json``, which makes the folder a BIDS derivative."""
+    path = out / "dataset_description.json"
+    if path.exists():
+        return
+    facts = {
+        "Name": "sclcs: functional connectivity of many operators",
+        "BIDSVersion": BIDS_VERSION,
+        "DatasetType": "derivative",
+        "GeneratedBy": [{"Name": "sclcs", "Version": sclcs.__version__}],
+    }
+    write_text(path, json.dumps(facts, indent=2) + "\n")
+
+
+def process_participant(
+    out: Path,
+    label: str,
+    make_cohort: Callable[[Path], Cohort],
+    spis: Sequence[str],
+    *,
+    seed: int = 0,
+    who: ExecutorChoice | None = None,
+) -> FCStore:
+    """Read one participant's scans and compute the operators on them; go on where it stopped.
+
+    Parameters
+    ----------
+    out : Path
+        The folder that all participants share.
+    label : str
+        Of the participant, without ``sub-``.
+    make_cohort : callable
+        Writes the participant's cohort to the path it is given.
+    spis : sequence of str
+    seed : int
+    who : ExecutorChoice, optional
+
+    Returns
+    -------
+    FCStore
+    """
+    home = out / f"sub-{label}"
+    home.mkdir(parents=True, exist_ok=True)
+    path = home / COHORT
+    cohort = Cohort.open(path) if path.exists() else make_cohort(path)
+    return fill_store(open_computation(cohort, home / STORE, list(spis), seed=seed), who).store
+
+
+def gather_participants(
+    out: Path, spis: Sequence[str], *, seed: int = 0, who: ExecutorChoice | None = None
+) -> tuple[Path, Path]:
+    """Join the cohorts of all participants, and their matrices in the folder of a run.
+
+    Matrices that a participant's job has not computed are computed here.
+
+    Parameters
+    ----------
+    out : Path
+        The folder that all participants share.
+    spis : sequence of str
+    seed : int
+    who : ExecutorChoice, optional
+
+    Returns
+    -------
+    cohort : Path
+    run : Path
+        A folder for :func:`sclcs.run`, whose matrices are there already.
+    """
+    homes = sorted(path.parent for path in out.glob(f"sub-*/{COHORT}"))
+    if not homes:
+        raise InputError(
+            f"No participant was processed in {out} yet (expected {out}/sub-*/{COHORT}); run the "
+            "participant level first."
+        )
+    unfinished = [home.name for home in homes if not (home / STORE).exists()]
+    if unfinished:
+        raise InputError(
+            f"The participant level did not finish for {name_first(unfinished)}; run it again."
+        )
+    cohort = _joined(
+        out / GROUP / COHORT, {home.name: Cohort.open(home / COHORT) for home in homes}
+    )
+    run = out / GROUP / "run"
+    store = RunFolder.create(run).whole_store
+    computation = open_computation(cohort, store, list(spis), seed=seed)
+    parts = [rows_in(FCStore.open(home / STORE), cohort.sample_ids) for home in homes]
+    fill_store(computation, who, known=[rows for rows in parts if rows is not None])
+    return out / GROUP / COHORT, run
+
+
+def _joined(path: Path, parts: dict[str, Cohort]) -> Cohort:
+    """Return the cohort of all participants; one of other participants is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fingerprints = {name: cohort.fingerprint for name, cohort in parts.items()}
+    if path.exists():
+        cohort = Cohort.open(path)
+        if cohort.provenance.get("parts") == fingerprints:
+            return cohort
+        remove_folder(path)
+        remove_folder(path.parent / "run")
+    return join_cohorts(parts, path)

@@ -8,17 +8,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sclcs.compute import fill_store, open_computation
-from sclcs.compute.store_lock import StoreLock
-from sclcs.core.errors import SclcsError, UnreadableFileError
-from sclcs.core.files import explain_write_errors, remove_partials
-from sclcs.core.identity import Identity
-from sclcs.runs.batch import fill_by_jobs
+from sclcs._core.errors import SclcsError, UnreadableFileError
+from sclcs._core.files import explain_write_errors, remove_partials
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import WORKERS
-from sclcs.spi.fc_mending import mend_store
-from sclcs.spi.fc_store import FCStore
-from sclcs.spi.fc_writer import drop_matrices, forget_operators, outdated_operators
+from sclcs.store import (
+    FCStore,
+    drop_matrices,
+    fill_store,
+    forget_operators,
+    hold_store,
+    open_computation,
+    open_or_repair,
+    outdated_operators,
+)
 
 __all__ = [
     "bring_back",
@@ -69,14 +72,10 @@ def compute_matrices(
     )
     forget_operators(
         computation.store,
-        outdated_operators(computation.store.layout.index().stamps, computation.stamps),
+        outdated_operators(computation.store.stamps, computation.stamps),
     )
     known = _others(order, path)
-    report = (
-        fill_store(computation, who, known=known)
-        if who.kind.batch is None
-        else fill_by_jobs(order.folder, computation, known)
-    )
+    report = fill_store(computation, who, known=known)
     remove_folder(_aside(path))
     elsewhere = who.kind.elsewhere or who.processes > 1
     return {
@@ -104,11 +103,8 @@ def bring_back(
 
 def drop_from(store: FCStore, operators: Sequence[str]) -> int:
     """Remove matrices of operators from a store that nobody else writes to; return the bytes."""
-    lock = StoreLock(store.path, None, Identity("drop", inputs={"store": str(store.path)}))
-    with lock.preparing():
-        freed = drop_matrices(store, operators)
-    lock.release()
-    return freed
+    with hold_store(store.path):
+        return drop_matrices(store, operators)
 
 
 def _continued(order: RunOrder, path: Path, sample_ids: Sequence[str] | None) -> FCStore | None:
@@ -125,12 +121,11 @@ def _continued(order: RunOrder, path: Path, sample_ids: Sequence[str] | None) ->
     if store is None or store.fingerprint != cohort.fingerprint:
         # The matrices may be good although the table is damaged, or has been labelled since.
         try:
-            store = mend_store(path, cohort.take(wanted), cohort)
+            store = open_or_repair(path, cohort.take(wanted), cohort)
         except (SclcsError, OSError):
             return None
     same = store.fingerprint == cohort.fingerprint and store.sample_ids == wanted
-    # A store of an older format is replaced by one of today's, into which its matrices are copied.
-    return store if same and store.layout.blocks_per_shard else None
+    return store if same else None
 
 
 def _aside(path: Path) -> Path:
@@ -150,7 +145,7 @@ def _put_aside(order: RunOrder, path: Path) -> None:
 
 
 def _others(order: RunOrder, path: Path) -> list[FCStore]:
-    """Return the other stores of the folder; those of the first version serve too."""
+    """Return the other stores of the folder."""
     found = []
     for other in [_aside(path), *sorted(order.folder.path.glob("fc*.zarr"))]:
         if other != path and other.exists():

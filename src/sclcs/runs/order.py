@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
 
-from sclcs.benchmark import (
+from sclcs._core.errors import InputError
+from sclcs._core.identity import Identity
+from sclcs._core.settings import Settings
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort.tables import label_column
+from sclcs.coresets import Selector, core_size, find_selector
+from sclcs.run_folder import RunConfig, RunFolder
+from sclcs.runs.budget import Allotment, Costs, plan_budget, plan_costs
+from sclcs.spi.versions import operator_stamps, resolve
+from sclcs.stats import (
     Covariates,
     Criterion,
+    Measure,
     Question,
     Target,
     find_aims,
@@ -19,23 +29,9 @@ from sclcs.benchmark import (
     find_target,
     make_question,
 )
-from sclcs.benchmark.covariates import covariate_kinds
-from sclcs.benchmark.prediction import FoldRules
-from sclcs.benchmark.versions import RANKING_VERSION
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.table import label_column
-from sclcs.core.errors import InputError, MissingDependencyError
-from sclcs.core.identity import Identity
-from sclcs.core.settings import Settings
-from sclcs.run_folder import RunConfig, RunFolder
-from sclcs.runs.allotment import Allotment, Costs
-from sclcs.runs.budget_plan import plan_budget, plan_costs
-from sclcs.selection import Selector, core_size, find_selector
-from sclcs.selection.guided.panel import panel_operators
-from sclcs.spi.fc_store import FCStore
-from sclcs.spi.sets import resolve
-from sclcs.spi.versions import operator_stamps
+from sclcs.stats.ranking import folds_of, measure_of, rules_of
+from sclcs.stats.ranking_table import RANKING_VERSION
+from sclcs.stats.targets import covariate_kinds
 
 __all__ = ["RunOrder"]
 
@@ -104,8 +100,6 @@ class RunOrder:
         given = dict(self.config.parameters)
         if self.selector.takes_task and not self.selector.needs_training:
             given.setdefault("task", list(self.config.tasks))
-        if self.selector.guided:
-            given.setdefault("score", self._common_score)
         return self.selector.complete(given)
 
     def criterion(self, task: str) -> Criterion:
@@ -124,12 +118,6 @@ class RunOrder:
         """Whether the score that was asked for can score any of the tasks."""
         kinds = find_criterion(self.config.score or "share").kinds
         return any(self.target(task).kind in kinds for task in self.config.tasks)
-
-    @property
-    def _common_score(self) -> str | None:
-        """The score of all tasks; None if every task has its own."""
-        names = {self.criterion(task).name for task in self.config.tasks}
-        return names.pop() if len(names) == 1 else None
 
     def target(self, task: str) -> Target:
         """Return what a task asks; the whole cohort tells labels and numbers apart."""
@@ -150,7 +138,8 @@ class RunOrder:
             "within": config.within,
             "harmonise": None if person else config.harmonise,
             "drop_missing": config.drop_missing,
-            "folds": FoldRules(config.folds, config.repeats, config.leave_out),
+            "rules": rules_of(config),
+            "folds": folds_of(config),
         }
 
     def question(self, samples: pd.DataFrame, task: str, core: CoreSet | None = None) -> Question:
@@ -166,15 +155,10 @@ class RunOrder:
         self.criterion(task).check(question)
         return question
 
-    @cached_property
-    def panel(self) -> list[str]:
-        """The operators that guide the choice; none if nothing does."""
-        return panel_operators(self.parameters.to_dict()["panel"]) if self.selector.guided else []
-
     @property
-    def computes_panel(self) -> bool:
-        """Whether the run computes the panel; else the user gave its matrices, or none guides."""
-        return bool(self.panel) and self.parameters.to_dict()["fc"] is None
+    def measure(self) -> Measure:
+        """How the matrices of two samples are compared."""
+        return measure_of(self.config)
 
     @property
     def processes(self) -> int:
@@ -230,20 +214,10 @@ class RunOrder:
     def check(self) -> None:
         """Raise if something cannot work: operators, method, score, size, tasks, workers."""
         config = self.config
-        _ = self.operators, self.panel, [self.criterion(task) for task in config.tasks]
-        chosen = self.parameters.to_dict()
-        if self.panel and not self.computes_panel:
-            FCStore.open(chosen["fc"])
-        numbers = [task for task in config.tasks if self.target(task).kind == "number"]
-        if self.selector.guided and numbers:
-            raise InputError(
-                f"A core-set cannot be guided by numbers such as {numbers[0]}, which make no "
-                "pairs of equal class; choose another method, for example --method stratified."
-            )
+        _ = self.operators, self.parameters, [self.criterion(task) for task in config.tasks]
         if len(set(config.tasks)) < len(config.tasks):
             raise InputError(f"Expected every task once, got {', '.join(config.tasks)}.")
-        if self.selector.needs_training and find_spec("torch") is None:
-            raise MissingDependencyError.for_extra("torch", "torch")
+        self.selector.require_packages()
         if config.budgeted:
             _ = self.allotment
         else:

@@ -1,33 +1,159 @@
 """What a cohort will cost: all operators on everybody, or the two stages.
 
 A short calibration on this machine says what every family costs on samples of the cohort; the
-laws of :mod:`sclcs.spi.cost_laws` carry that to other sizes.
+laws of :mod:`sclcs.spi.costs` carry that to other sizes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sclcs.benchmark.memory import ranking_bytes
+from sclcs._core.arguments import checked
+from sclcs._core.console import show_progress
+from sclcs._core.constants import DEFAULT_METHOD
+from sclcs._core.errors import InputError
+from sclcs._core.provenance import plain
+from sclcs._core.settings import Settings
 from sclcs.cohort.cohort import Cohort
-from sclcs.compute.calibration import Calibration, calibrate
-from sclcs.compute.cost import Cost, cost_of_work, total_cost
-from sclcs.compute.executors.local import process_count
-from sclcs.compute.pilot import CohortShape
-from sclcs.core.arguments import checked, checked_methods
-from sclcs.core.errors import InputError
-from sclcs.core.provenance import plain
-from sclcs.runs.selection_cost import SelectionCost, selection_cost
-from sclcs.selection import find_selector
-from sclcs.spi.sets import resolve
+from sclcs.coresets import Selector, find_selector
+from sclcs.coresets.classifier_training import ClassifierParameters, RepeatedParameters, train
+from sclcs.coresets.perturbation import EncoderParameters, training_of
+from sclcs.runs.costs import (
+    Calibration,
+    CohortShape,
+    Cost,
+    Start,
+    calibrate,
+    cost_of_work,
+    total_cost,
+)
+from sclcs.spi.versions import resolve
+from sclcs.stats.memory import ranking_bytes
+from sclcs.store.executors.local import process_count
 
-__all__ = ["CohortShape", "Cost", "CostPlan", "predict_costs"]
+__all__ = ["CohortShape", "Cost", "CostPlan", "SelectionCost", "predict_costs", "selection_cost"]
 
 
-@checked_methods
+PILOT_SUBJECTS = 32
+MOST_REGIONS, MOST_TIMEPOINTS = 100, 200  # of simulated subjects on which training is tried
+EPOCHS_TRIED = (1, 3)
+
+
+@dataclass(frozen=True)
+class SelectionCost:
+    """What choosing costs.
+
+    Parameters
+    ----------
+    cpu_seconds : float
+        In the one process that chooses, without its start.
+    notes : list of str
+        What was not measured.
+    """
+
+    cpu_seconds: float
+    notes: list[str] = field(default_factory=list)
+
+    def as_cost(self, start: Start) -> Cost:
+        """Return the whole cost, with the start of the process that chooses."""
+        return Cost(
+            self.cpu_seconds + start.cpu_seconds,
+            self.cpu_seconds + start.wall_seconds,
+            start.memory_bytes,
+            0,
+        )
+
+
+def selection_cost(
+    cohort: Cohort | CohortShape,
+    shape: CohortShape,
+    selector: Selector,
+    parameters: Settings,
+) -> SelectionCost:
+    """Predict what choosing costs.
+
+    Parameters
+    ----------
+    cohort : Cohort or CohortShape
+        On whose samples training is tried.
+    shape : CohortShape
+        The size that is planned.
+    selector : Selector
+        The method.
+    parameters : Settings
+        Its parameters.
+
+    Returns
+    -------
+    SelectionCost
+    """
+    if selector.needs_training:
+        return _trained(cohort, shape, selector, parameters)
+    note = f"Choosing by {selector.name} takes seconds and is not counted."
+    return SelectionCost(0.0, [note])
+
+
+def _trained(
+    cohort: Cohort | CohortShape,
+    shape: CohortShape,
+    selector: Selector,
+    parameters: Settings,
+) -> SelectionCost:
+    """Train for one and for three epochs on a few subjects; the difference is two epochs."""
+    pilot = _few_subjects(cohort, shape)
+    train, epochs, trainings = _training(parameters)
+    taken = []
+    with show_progress(visible=False):
+        train(pilot, 1)  # loads torch
+        for tried in EPOCHS_TRIED:
+            begun = time.process_time()
+            train(pilot, tried)
+            taken.append(time.process_time() - begun)
+    epoch = max(0.0, taken[1] - taken[0]) / (EPOCHS_TRIED[1] - EPOCHS_TRIED[0]) / len(pilot)
+    growth = shape.samples * shape.regions / pilot.n_regions * shape.timepoints / pilot.n_timepoints
+    return SelectionCost(
+        epoch * epochs * trainings * growth,
+        notes=[f"{selector.name}: {epochs} epochs, scaled from {len(pilot)} samples."],
+    )
+
+
+def _training(parameters: Settings) -> tuple[Callable[[Cohort, int], object], int, int]:
+    """Return what trains for some epochs, for how many it will, and how often."""
+    if isinstance(parameters, EncoderParameters):
+        from sclcs.coresets.encoder import encoder_settings
+
+        # The epochs that count may lie beyond a trial.
+        short = {"cache": False, "burn_in": None, "last_scored_epoch": None}
+        encoder = parameters.change(short)
+        epochs = encoder.epochs or encoder_settings(encoder.preset).epochs
+        return lambda few, n: training_of(few, 0, encoder.change({"epochs": n})), epochs, 1
+    if not isinstance(parameters, ClassifierParameters):
+        raise TypeError(f"No training belongs to {type(parameters).__name__}.")
+    classifier = parameters.change({"cache": False})
+    trainings = parameters.runs if isinstance(parameters, RepeatedParameters) else 1
+    return (
+        lambda few, n: train(few, 0, classifier.change({"epochs": n})),
+        classifier.epochs,
+        trainings,
+    )
+
+
+def _few_subjects(cohort: Cohort | CohortShape, shape: CohortShape) -> Cohort:
+    if not isinstance(cohort, Cohort):
+        from sclcs.cohort.simulation import simulate_cohort
+
+        size = min(shape.timepoints, MOST_TIMEPOINTS)
+        regions = min(shape.regions, MOST_REGIONS)
+        with show_progress(visible=False):
+            return simulate_cohort(PILOT_SUBJECTS, 2, regions, length=size, seed=0)
+    subjects = cohort.samples["subject"].drop_duplicates()[:PILOT_SUBJECTS]
+    return cohort.take(cohort.samples["subject"].isin(subjects).to_numpy()).load()
+
+
 @dataclass(frozen=True)
 class CostPlan:
     """What a cohort will cost.
@@ -97,7 +223,7 @@ def predict_costs(
     spis: str | Sequence[str] = "all",
     *,
     ratio: float = 0.1,
-    method: str = "guided",
+    method: str = DEFAULT_METHOD,
     parameters: Mapping[str, Any] | None = None,
     top_k: int = 5,
     jobs: int = 1,
@@ -146,11 +272,10 @@ def predict_costs(
     jobs = process_count(jobs)
     core = _check(planned, ratio, top_k, len(operators))
     selector = find_selector(method)
+    selector.require_packages()
     complete = selector.complete(dict(parameters or {}))
     measured = calibrate(opened, operators, planned, seconds=calibration_seconds)
-    choice = selection_cost(
-        opened, planned, selector, complete, jobs=jobs, seconds=calibration_seconds
-    )
+    choice = selection_cost(opened, planned, selector, complete)
     full = cost_of_work(measured, planned, jobs=jobs)
     core_cost = cost_of_work(measured, replace(planned, samples=core), jobs=jobs)
     # The winners' matrices of the core-set are there already.

@@ -8,21 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.benchmark import (
-    Criterion,
-    Evaluation,
-    Inquiry,
-    Ranking,
-    equivalence_groups,
-    evaluate,
-    make_kernel,
-)
-from sclcs.benchmark.consistency import score_scale
-from sclcs.benchmark.inference import effect_test
-from sclcs.benchmark.rank import Effort, make_ranking
-from sclcs.estimation import (
+from sclcs._core.constants import ALPHA, FEWEST_SUBJECTS, SMALL_REGRET
+from sclcs._core.errors import InputError
+from sclcs.decision import (
     Estimate,
     Geometry,
     Outlook,
@@ -33,20 +24,74 @@ from sclcs.estimation import (
     next_purchase,
     shipped_geometry,
 )
-from sclcs.runs.allotment import Costs
-from sclcs.runs.core_scores import core_scores
+from sclcs.runs.budget import Costs
 from sclcs.runs.matrices import compute_matrices
 from sclcs.runs.order import RunOrder
 from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
-from sclcs.spi.catalogue import catalogue
+from sclcs.spi.operators import catalogue, operator_name
+from sclcs.stats import (
+    Criterion,
+    Evaluation,
+    Inquiry,
+    Ranking,
+    descending_ranks,
+    equivalence_groups,
+    evaluate,
+    make_kernel,
+)
+from sclcs.stats.concordance import score_scale
+from sclcs.stats.inference import effect_test
+from sclcs.stats.ranking import Effort, make_ranking
+from sclcs.stats.ranking_table import COLUMNS
 
-__all__ = ["NO_EFFECT", "KnownScores", "Purchases", "cohort_geometry", "estimate_task", "twins"]
+__all__ = [
+    "NOT_ESTIMATED",
+    "KnownScores",
+    "Purchases",
+    "cohort_geometry",
+    "combine",
+    "core_scores",
+    "estimate_task",
+    "twins",
+]
+
+
+UNTRAINABLE = "predict"  # a handful of samples trains no model
+
+
+def core_scores(order: RunOrder, task: str) -> dict[str, float]:
+    """Return the scores of all operators of the core-set, as far as its samples allow.
+
+    Parameters
+    ----------
+    order : RunOrder
+    task : str
+
+    Returns
+    -------
+    dict
+        Empty if the core-set cannot answer the task.
+    """
+    bought, criterion = order.allotment, order.criterion(task)
+    if not bought.core_samples or criterion.name == UNTRAINABLE:
+        return {}
+    store = order.folder.core_matrices
+    try:
+        question = order.question(store.samples, task)
+    except InputError:  # answered by everybody, but not by so few: a class or a site is missing
+        return {}
+    inquiry = Inquiry(question, (criterion,))
+    operators = [*bought.panel, *bought.core]
+    (found,) = evaluate(store, operators, [inquiry], order.measure, n_jobs=order.processes)
+    scores = found.point[criterion.name]
+    return {
+        name: float(score)
+        for name, score in zip(found.operators, scores, strict=True)
+        if np.isfinite(score)
+    }
+
 
 Floats = NDArray[np.float64]
-NO_EFFECT = 0.05  # family-wise p of the panel from which on nothing is estimated
-#: The answer is good enough if stopping is expected to lose less, as a share of best - median.
-SMALL_REGRET = 0.005
-FEWEST_SUBJECTS = 3  # of a core-set that shows any geometry
 
 
 @dataclass
@@ -94,7 +139,7 @@ class KnownScores:
     @property
     def sees_something(self) -> bool:
         """Whether the panel shows an effect, or nobody can tell."""
-        return self.p is None or self.p < NO_EFFECT
+        return self.p is None or self.p < ALPHA
 
     @property
     def scale(self) -> float:
@@ -110,8 +155,10 @@ def cohort_geometry(order: RunOrder) -> Geometry:
         store = folder.core_matrices
         subjects = store.samples["subject"].astype(str).to_numpy()
         codes = np.unique(subjects, return_inverse=True)[1].astype(np.int64)
+        how = order.measure
         kernels = {
-            name: make_kernel(store.matrices(name)) for name in (*bought.panel, *bought.core)
+            name: make_kernel(store.matrices(name), how.vectorize, how.similarity)
+            for name in (*bought.panel, *bought.core)
         }
         usable = [name for name, kernel in kernels.items() if kernel.usable.all()]
         if len(np.unique(codes)) >= FEWEST_SUBJECTS:
@@ -119,8 +166,10 @@ def cohort_geometry(order: RunOrder) -> Geometry:
     return complete_geometry(order.operators, measured, shipped_geometry())
 
 
-def twins(operators: Sequence[str]) -> dict[str, str]:
+def twins(operators: Sequence[str], similarity: str = "spearman") -> dict[str, str]:
     """Return for every operator a name that it shares with those that rank alike."""
+    if similarity != "spearman":  # what orders all pairs of regions alike has equal ranks only
+        return {name: name for name in operators}
     groups = equivalence_groups(operators)
     return {name: group or name for group, name in zip(groups, operators, strict=True)}
 
@@ -172,13 +221,13 @@ class Purchases:
     def __init__(self, order: RunOrder) -> None:
         self.order = order
         self.costs: Costs = order.costs
-        self.names = twins(order.operators)
+        self.names = twins(order.operators, order.config.similarity)
         self.whole_geometry = cohort_geometry(order)
         self.geometry = self.whole_geometry.take(self._entries())
         self.left = order.allotment.left_seconds
         self.steps: list[dict[str, Any]] = []
         config = order.config
-        self.effort = Effort(config.bootstrap, config.permutations, config.confidence, config.seed)
+        self.effort = Effort.of(config)
         self.inquiries = make_inquiries(order)
         self.views = {task: self._view(task) for task in config.tasks}
         self.scoring_seconds = self.scored_before = 0.0
@@ -215,7 +264,9 @@ class Purchases:
         else:
             inquiries = [view.inquiry for view in views]
             matrices = order.folder.whole_matrices
-            found = evaluate(matrices, list(operators), inquiries, n_jobs=order.processes)
+            found = evaluate(
+                matrices, list(operators), inquiries, order.measure, n_jobs=order.processes
+            )
             seconds = time.process_time() - begun
         for view, answer in zip(views, found, strict=True):
             view.add(answer)
@@ -238,6 +289,7 @@ class Purchases:
             view.inquiry,
             self.effort,
             self.order.folder.whole_matrices.fingerprint,
+            measure=self.order.measure,
         )
         ranking.expect_scores()
         return ranking
@@ -299,3 +351,145 @@ class Purchases:
         self._score(names)
         self.left -= seconds
         self.steps.append({"operators": names, "seconds": seconds, "regret_before": regret})
+
+
+NOT_ESTIMATED = "not-estimated"
+
+
+def combine(
+    exact: Ranking,
+    operators: Sequence[str],
+    names: Mapping[str, str],
+    found: tuple[Estimate, Outlook] | None,
+    *,
+    n_samples: Mapping[str, int],
+    confidence: float,
+) -> Ranking:
+    """Add the operators that were not computed on everybody to the ranking of those that were.
+
+    Parameters
+    ----------
+    exact : Ranking
+        Of the operators that were computed on everybody.
+    operators : sequence of str
+        All that were asked for.
+    names : mapping
+        What operators share with those that rank alike.
+    found : (Estimate, Outlook), optional
+        Of one operator per entry; None if nothing may be estimated.
+    n_samples : mapping
+        On how many samples the others were computed.
+    confidence : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    Ranking
+        With the source of every score.
+    """
+    there = set(exact.table["spi"])
+    twin_rows = {names[str(row["spi"])]: row for _, row in exact.table.iterrows()}
+    rows: list[dict[Any, Any]] = []
+    facts = _entry_facts(found, names, confidence)
+    for name in operators:
+        if name in there:
+            continue
+        twin = twin_rows.get(names[name])
+        if twin is not None:  # ranks like one that was computed, by construction
+            rows.append({**twin.to_dict(), "spi": name, "name": operator_name(name)})
+        else:
+            rows.append(_row(name, facts.get(names[name]), n_samples.get(name, 0)))
+    if not rows:
+        return exact
+    table = pd.DataFrame([*exact.table.to_dict(orient="records"), *rows], columns=COLUMNS)
+    table["equivalents"] = _equivalents(table["spi"].tolist(), names)
+    table["rank_group"] = equivalence_groups(table["spi"].tolist())
+    table["best_set"] = table["best_set"].astype(bool)
+    members = _members(found, names)
+    table["best_set"] |= np.array([names[name] in members for name in table["spi"]])
+    table = _ranked(table, names)
+    return Ranking(table, exact.task, exact.score, None, exact.provenance, exact.findings)
+
+
+def _equivalents(operators: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """Return the other operators that rank like each, in one text."""
+    members: dict[str, list[str]] = {}
+    for name in operators:
+        members.setdefault(names[name], []).append(name)
+    return [" ".join(n for n in members[names[name]] if n != name) for name in operators]
+
+
+def _entry_facts(
+    found: tuple[Estimate, Outlook] | None, names: Mapping[str, str], confidence: float
+) -> dict[str, dict[str, Any]]:
+    """Return score, interval and interval of the rank of every entry."""
+    if found is None:
+        return {}
+    estimate, look = found
+    low, high = estimate.interval(confidence)
+    tails = [50 * (1 - confidence), 50 * (1 + confidence)]
+    limits = np.percentile(
+        descending_ranks(look.drawn), tails, axis=1, method="closest_observation"
+    )
+    return {
+        names[name]: {
+            "score": estimate.mean[k],
+            "low": low[k],
+            "high": high[k],
+            "rank_low": limits[0, k],
+            "rank_high": limits[1, k],
+        }
+        for k, name in enumerate(estimate.operators)
+    }
+
+
+def _members(found: tuple[Estimate, Outlook] | None, names: Mapping[str, str]) -> set[str]:
+    if found is None:
+        return set()
+    estimate, look = found
+    return {
+        names[name] for name, member in zip(estimate.operators, look.members, strict=True) if member
+    }
+
+
+def _row(name: str, facts: Mapping[str, Any] | None, n_samples: int) -> dict[str, Any]:
+    nothing = {"score": np.nan, "low": np.nan, "high": np.nan}
+    row: dict[str, Any] = {
+        "spi": name,
+        "name": operator_name(name),
+        "source": "estimated",
+        "n_samples": n_samples,
+        "best_set": False,
+        "equivalents": "",
+        "rank_group": "",
+        "scatter_class": "",
+        **(facts or nothing),
+    }
+    if facts is None:
+        return row | {
+            "status": NOT_ESTIMATED,
+            "reason": "the operators on everybody show no effect that could be carried over",
+        }
+    where = f"computed on {n_samples} samples" if n_samples else "not computed at all"
+    return row | {"status": "ok", "reason": f"estimated from operators like it; {where}"}
+
+
+def _ranked(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Rank entries by score; the interval of an exact rank leaves room for estimated ones."""
+    entry = np.array([names[str(name)] for name in table["spi"]])
+    scores = table["score"].to_numpy(dtype=np.float64)
+    firsts = np.unique(entry, return_index=True)[1]
+    firsts = firsts[np.isfinite(scores[firsts])]
+    ranks = dict(zip(entry[firsts], descending_ranks(scores[firsts]), strict=True))
+    table["rank"] = [
+        ranks.get(name, np.nan) if np.isfinite(score) else np.nan
+        for name, score in zip(entry, scores, strict=True)
+    ]
+    others = table.iloc[firsts][lambda rows: rows["source"] == "estimated"]
+    lows, highs = others["low"].to_numpy(), others["high"].to_numpy()
+    exact = table["source"] == "exact"
+    surely = [(lows > high).sum() for high in table.loc[exact, "high"]]
+    maybe = [(highs > low).sum() for low in table.loc[exact, "low"]]
+    table.loc[exact, "rank_low"] += np.array(surely, dtype=np.float64)
+    table.loc[exact, "rank_high"] += np.array(maybe, dtype=np.float64)
+    return table

@@ -11,21 +11,20 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs.benchmark.ranking import Ranking
-from sclcs.benchmark.verdict import entry_name
+from sclcs._core.arguments import checked
+from sclcs._core.console import card
+from sclcs._core.provenance import plain
 from sclcs.cohort.coreset import CoreSet
-from sclcs.core.arguments import checked, checked_methods
-from sclcs.core.notebook import card
-from sclcs.core.provenance import plain
 from sclcs.report import run_answers
 from sclcs.run_folder import RunFolder
+from sclcs.stats.ranking_table import Ranking
+from sclcs.stats.verdict import entry_name
 
 __all__ = ["RunResult"]
 
 SHOWN = 3
 
 
-@checked_methods
 @dataclass(frozen=True)
 class RunResult:
     """What a run found, and where it is.

@@ -7,30 +7,37 @@ result as before, later stages have nothing to do.
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import shutil
+import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sclcs.core.errors import SclcsError, UnknownNameError, WriteError
-from sclcs.core.files import explain_write_errors
-from sclcs.core.identity import Identity, path_digest
-from sclcs.core.provenance import plain, versions
+from filelock import FileLock, Timeout
+
+import sclcs
+from sclcs._core.errors import SclcsError, StoreInUseError, UnknownNameError, WriteError
+from sclcs._core.files import explain_write_errors, write_json
+from sclcs._core.identity import Identity, path_digest
+from sclcs._core.provenance import plain, versions
 from sclcs.run_folder import RunFolder, RunState
 
-__all__ = ["Stage", "StoppedInStageError", "WaitingForJobs", "require_stage", "run_stages"]
+__all__ = ["RunLog", "Stage", "StoppedInStageError", "require_stage", "run_lock", "run_stages"]
+
 
 #: CPU seconds that other processes spent for a stage, among the facts it returns.
 WORKERS = "worker_cpu_seconds"
 
 
 #: Attempts whose seconds count for the next one.
-UNFINISHED = {"stopped", "failed", "waiting"}
+UNFINISHED = {"stopped", "failed"}
 
 
 @dataclass(frozen=True)
@@ -73,20 +80,6 @@ class StoppedInStageError(KeyboardInterrupt):
     def __init__(self, stage: str) -> None:
         super().__init__(stage)
         self.stage = stage
-
-
-class WaitingForJobs(Exception):  # noqa: N818 (nothing is wrong)
-    """A stage goes on when jobs have ended that somebody else does.
-
-    Parameters
-    ----------
-    jobs : sequence of str
-        Their numbers.
-    """
-
-    def __init__(self, jobs: Sequence[str]) -> None:
-        super().__init__(f"waits for the jobs {', '.join(jobs)}")
-        self.jobs = list(jobs)
 
 
 def run_stages(
@@ -206,9 +199,6 @@ class _Attempt:
         except KeyboardInterrupt as error:
             self._note("stopped")
             raise StoppedInStageError(label) from error
-        except WaitingForJobs:
-            self._note("waiting")
-            raise
         except WriteError as error:
             self._note("failed", str(error))
             raise WriteError(
@@ -257,3 +247,91 @@ def _cpu_seconds() -> float:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+LOCK = ".lock"
+HOLDER = ".lock.json"
+
+
+@contextmanager
+def run_lock(folder: RunFolder) -> Iterator[None]:
+    """Hold the folder alone, or say who holds it.
+
+    The lock belongs to the operating system: it vanishes with the process, however it ends.
+    """
+    lock = FileLock(folder.path / LOCK)
+    holder = folder.path / HOLDER
+    try:
+        with explain_write_errors(folder.path):
+            lock.acquire(timeout=0)
+    except Timeout as error:
+        raise StoreInUseError(
+            f"Another run is at work in {folder.path} ({_holder(folder)}); wait until it ends, "
+            "stop it, or choose another folder."
+        ) from error
+    try:
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        write_json(holder, {"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+        yield
+    finally:
+        with suppress(OSError):
+            holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _holder(folder: RunFolder) -> str:
+    with suppress(OSError, ValueError, KeyError):
+        facts = json.loads((folder.path / HOLDER).read_text(encoding="utf-8"))
+        return f"process {facts['pid']} on {facts['host']}, since {facts['since']}"
+    return "a process that has just begun"
+
+
+class RunLog(logging.Handler):
+    """Appends lines to a file; a full disk never stops the work because of its log.
+
+    Parameters
+    ----------
+    file : Path
+    tell : callable, optional
+        Is given the lines that are meant for a person, too.
+    """
+
+    def __init__(self, file: Path, tell: Callable[[str], None] | None = None) -> None:
+        super().__init__(logging.INFO)
+        self._file, self._tell = file, tell
+
+    def say(self, line: str) -> None:
+        """Append a line and tell it to the person who waits."""
+        self.write(line)
+        if self._tell is not None:
+            self._tell(line)
+
+    def write(self, line: str) -> None:
+        """Append a line with the time."""
+        stamp = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+        with suppress(OSError), self._file.open("a", encoding="utf-8") as stream:
+            stream.write(f"{stamp}  {line}\n")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Append what the package logs (warnings, or more with ``--verbose``)."""
+        self.write(f"{record.levelname.lower()}: {record.getMessage()}")
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Write when the work begins and how it ends, and what the package logs meanwhile."""
+        logger = logging.getLogger("sclcs")
+        logger.addHandler(self)
+        self.write(
+            f"--- sclcs {sclcs.__version__}, process {os.getpid()} on {socket.gethostname()}"
+        )
+        try:
+            yield
+            self.write("finished")
+        except KeyboardInterrupt:
+            self.write("stopped by Ctrl-C")
+            raise
+        except Exception as error:
+            self.write(f"failed: {error}")
+            raise
+        finally:
+            logger.removeHandler(self)

@@ -15,17 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from sclcs.benchmark import Evaluation, Inquiry, evaluate
-from sclcs.benchmark.card import card_inquiries
-from sclcs.benchmark.memory import bytes_of
-from sclcs.benchmark.rank import Effort, make_inquiry
-from sclcs.core.errors import InputError
-from sclcs.core.files import explain_write_errors
+from sclcs._core.errors import InputError
+from sclcs._core.files import explain_write_errors
 from sclcs.run_folder import load_answers, save_answers
 from sclcs.runs.matrices import compute_matrices, drop_from
 from sclcs.runs.order import RunOrder
-from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.runner import family_members
+from sclcs.spi.engine import family_members
+from sclcs.stats import Evaluation, Inquiry, evaluate
+from sclcs.stats.card import card_inquiries
+from sclcs.stats.memory import bytes_of
+from sclcs.stats.ranking import Effort, make_inquiry
 
 __all__ = [
     "Asked",
@@ -33,7 +32,7 @@ __all__ = [
     "check_disk",
     "in_waves",
     "make_inquiries",
-    "operator_bytes",
+    "matrix_bytes",
     "waves_of",
 ]
 
@@ -73,14 +72,15 @@ def in_waves(order: RunOrder) -> bool:
     config = order.config
     if config.keep == "all" or not config.budgeted or config.full_benchmark:
         return False
-    return sum(_bytes(order, name) for name in order.operators) > bytes_of(config.disk, "disk")
+    taken = len(order.operators) * matrix_bytes(len(order.given), order.given.n_regions)
+    return taken > bytes_of(config.disk, "disk")
 
 
 def check_disk(order: RunOrder) -> None:
     """Raise if not even the matrices of one operator fit."""
     allowed = bytes_of(order.config.disk, "disk")
     if in_waves(order):
-        largest = max(_bytes(order, name) for name in order.operators)
+        largest = matrix_bytes(len(order.given), order.given.n_regions)
         if largest > allowed:
             raise InputError(
                 f"The matrices of one operator take {largest / GB:.2g} GB ({len(order.given)} "
@@ -89,15 +89,9 @@ def check_disk(order: RunOrder) -> None:
             )
 
 
-def _bytes(order: RunOrder, operator: str) -> int:
-    return operator_bytes(operator, len(order.given), order.given.n_regions)
-
-
-def operator_bytes(operator: str, n_samples: int, n_regions: int) -> int:
+def matrix_bytes(n_samples: int, n_regions: int) -> int:
     """Return what an operator takes in a store, if nothing can be compressed."""
-    triangle = n_regions * (n_regions - 1) // 2
-    numbers = triangle if operator_facts()[operator].symmetric else n_regions**2
-    return 4 * numbers * n_samples
+    return 4 * n_regions**2 * n_samples
 
 
 def waves_of(
@@ -121,12 +115,12 @@ def waves_of(
     allowed = bytes_of(disk, "disk")
     waves: list[list[str]] = []
     room = 0
+    size = matrix_bytes(n_samples, n_regions)
     for members in family_members(operators).values():
-        sizes = [operator_bytes(name, n_samples, n_regions) for name in members]
-        if not waves or (sum(sizes) > room and room < allowed):
+        if not waves or (size * len(members) > room and room < allowed):
             waves.append([])
             room = allowed
-        for name, size in zip(members, sizes, strict=True):
+        for name in members:
             if size > room and waves[-1]:
                 waves.append([])
                 room = allowed
@@ -138,7 +132,7 @@ def waves_of(
 def make_inquiries(order: RunOrder) -> dict[str, Inquiry]:
     """Return what is asked of the operators on everybody, by task."""
     config, samples = order.config, order.cohort.samples
-    effort = Effort(config.bootstrap, config.permutations, config.confidence, config.seed)
+    effort = Effort.of(config)
     return {
         task: make_inquiry(order.question(samples, task), order.criterion(task), effort)
         for task in config.tasks
@@ -189,7 +183,7 @@ def _ask(order: RunOrder, wave: Sequence[str], inquiries: Mapping[str, Inquiry])
         answer
         for part in asked
         if part
-        for answer in evaluate(store, list(wave), part, n_jobs=order.processes)
+        for answer in evaluate(store, list(wave), part, order.measure, n_jobs=order.processes)
     ]
     seconds = time.process_time() - begun
     for place, name in enumerate(wave):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sclcs.spi.bands import bands
-from sclcs.spi.catalogue import catalogue
 from sclcs.spi.engine import compute_block
+from sclcs.spi.frequencies import bands
 from sclcs.spi.matrices import compute
-from sclcs.spi.register import register, unregister
-from sclcs.spi.sets import resolve
+from sclcs.spi.operators import catalogue
+from sclcs.spi.registration import register, unregister
 from sclcs.spi.status import status_table
+from sclcs.spi.versions import resolve
 
 if TYPE_CHECKING:
     from sclcs.spi.transformer import FCTransformer

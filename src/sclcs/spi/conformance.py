@@ -12,13 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.numerics.arrays import Array
-from sclcs.spi.catalogue import catalogue_rows
-from sclcs.spi.context import FamilyContext
-from sclcs.spi.engine import compute_batch
-from sclcs.spi.runner import load_family
-from sclcs.spi.sets import find_identifier
+from sclcs.spi.engine import compute_batch, load_family
+from sclcs.spi.numerics.compiling import Array
+from sclcs.spi.operators import catalogue_rows
+from sclcs.spi.own import FamilyContext
 from sclcs.spi.signals import sample_seeds, standardise
+from sclcs.spi.versions import find_identifier
 
 __all__ = ["Check", "check_operator"]
 

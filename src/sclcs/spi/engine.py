@@ -1,40 +1,253 @@
-"""Compute operators on batches of samples.
-
-A *task* is one family of operators on one block of samples. Blocks are cut by a
-memory budget, never by the number of jobs, so the result is the same, bit for
-bit, however many threads share the tasks. Families run single-threaded kernels
-that release the GIL; the threads here are the only level of parallelism.
-"""
+"""Run one family on one block of samples, whatever happens."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from functools import cache, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
 import sclcs
-from sclcs.cohort.lengths import by_length
-from sclcs.core.errors import InputError
-from sclcs.numerics.arrays import Array
-from sclcs.spi.catalogue import operator_facts
-from sclcs.spi.context import MEBIBYTE, FamilyContext
-from sclcs.spi.names import operator_name
-from sclcs.spi.runner import family_members, load_family, run_family
-from sclcs.spi.sets import resolve
-from sclcs.spi.signals import check_signals, sample_seeds, standardise
-from sclcs.spi.status import OperatorOutcome
-from sclcs.spi.units import operator_units
+from sclcs._core.errors import InputError
+from sclcs.cohort.signals import by_length
+from sclcs.spi.numerics.compiling import Array
+from sclcs.spi.operators import operator_facts, operator_name, operator_units
+from sclcs.spi.own import MEBIBYTE, FamilyContext, own_family
+from sclcs.spi.signals import (
+    MINIMUM_REGIONS,
+    StandardSignals,
+    check_signals,
+    sample_seeds,
+    standardise,
+)
+from sclcs.spi.status import OperatorOutcome, Status, judge_matrices
+from sclcs.spi.versions import resolve
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["compute_batch", "compute_block", "plan_blocks"]
+__all__ = [
+    "Family",
+    "compute_batch",
+    "compute_block",
+    "family_members",
+    "load_family",
+    "plan_blocks",
+    "run_family",
+    "warm_up",
+    "warm_ups",
+]
+
+
+REASON_LENGTH = 200
+
+Indices = NDArray[np.intp]
+# By member: its matrices, and why it failed on which samples.
+Found = dict[str, tuple[Array, dict[int, str]]]
+
+
+class Family(Protocol):
+    """What a module of ``sclcs.spi.families`` offers."""
+
+    @property
+    def MEMBERS(self) -> Mapping[str, object]:  # noqa: N802 - a constant of the module
+        """Identifiers of its operators and their parameters."""
+
+    def compute(
+        self, signals: Array, members: Collection[str], context: FamilyContext
+    ) -> dict[str, Array]:
+        """Compute the matrices (sample, region, region) of some members."""
+
+
+def load_family(name: str) -> Family:
+    """Import a family; this is where numba and its kernels are loaded."""
+    own = own_family(name)
+    return own if own is not None else cast("Family", import_module(f"sclcs.spi.families.{name}"))
+
+
+def family_members(identifiers: Iterable[str]) -> dict[str, list[str]]:
+    """Group identifiers by family."""
+    facts = operator_facts()
+    members: dict[str, list[str]] = {}
+    for identifier in identifiers:
+        members.setdefault(facts[identifier].family, []).append(identifier)
+    return members
+
+
+def run_family(
+    name: str, members: Collection[str], signals: StandardSignals, context: FamilyContext
+) -> dict[str, OperatorOutcome]:
+    """Run some members of a family on a block of samples.
+
+    Nothing that happens inside the family gets out: an error, a constant region or too
+    few time points leave NaN and a reason.
+
+    Parameters
+    ----------
+    name : str
+        The family.
+    members : collection of str
+        Identifiers of its operators.
+    signals : StandardSignals
+        The block.
+    context : FamilyContext
+        Seeds of the block's samples and the memory budget.
+
+    Returns
+    -------
+    dict of str to OperatorOutcome
+        One per member.
+    """
+    facts = operator_facts()
+    n_times = signals.values.shape[-1]
+    outcomes: dict[str, OperatorOutcome] = {}
+    long_enough = []
+    for identifier in members:
+        needed = facts[identifier].minimum_length
+        if n_times >= needed:
+            long_enough.append(identifier)
+        else:
+            reason = f"needs {needed} time points, has {n_times}"
+            outcomes[identifier] = _skipped(signals, reason)
+    if long_enough:
+        outcomes |= _run(load_family(name), long_enough, signals, context)
+    return outcomes
+
+
+def _run(
+    family: Family, members: list[str], signals: StandardSignals, context: FamilyContext
+) -> dict[str, OperatorOutcome]:
+    started = time.thread_time()  # kernels run in this thread; a busy machine costs no more
+    if signals.usable.all():
+        found = _compute_resiliently(family, members, signals.values, context)
+    else:
+        found = _compute_on_usable_regions(family, members, signals, context)
+    seconds = (time.thread_time() - started) / len(members)
+    return {
+        identifier: _finish(identifier, matrices, failures, signals, seconds)
+        for identifier, (matrices, failures) in found.items()
+    }
+
+
+def _compute_on_usable_regions(
+    family: Family, members: list[str], signals: StandardSignals, context: FamilyContext
+) -> Found:
+    """Keep constant regions from the family: compute samples on the others only."""
+    n_samples, n_regions, _ = signals.values.shape
+    found: Found = {
+        identifier: (np.full((n_samples, n_regions, n_regions), np.nan), {})
+        for identifier in members
+    }
+    for samples, regions in _groups_of_equal_regions(signals.usable):
+        sub_context = context.of(samples)
+        if sub_context.scales is not None:
+            sub_context = replace(sub_context, scales=sub_context.scales[:, regions])
+        values = signals.values[np.ix_(samples, regions)]
+        part = _compute_resiliently(family, members, values, sub_context)
+        for identifier, (block, failures) in part.items():
+            matrices, all_failures = found[identifier]
+            matrices[np.ix_(samples, regions, regions)] = block
+            all_failures.update({int(samples[k]): why for k, why in failures.items()})
+    return found
+
+
+def _groups_of_equal_regions(usable: NDArray[np.bool_]) -> list[tuple[Indices, Indices]]:
+    """Pair groups of samples with the regions that they can use."""
+    patterns, group_of_sample = np.unique(usable, axis=0, return_inverse=True)
+    return [
+        (np.flatnonzero(group_of_sample.ravel() == group), np.flatnonzero(pattern))
+        for group, pattern in enumerate(patterns)
+        if pattern.sum() >= MINIMUM_REGIONS
+    ]
+
+
+def _compute_resiliently(
+    family: Family, members: list[str], values: Array, context: FamilyContext
+) -> Found:
+    """Compute; after an error, divide by member and by sample until only the culprit is lost."""
+    try:
+        return {name: (m, {}) for name, m in _call(family, members, values, context).items()}
+    except Exception as error:  # noqa: BLE001 - any failure must stay inside its operator
+        reason = f"{type(error).__name__}: {error}"[:REASON_LENGTH]
+    if len(members) > 1:
+        return {
+            identifier: _compute_resiliently(family, [identifier], values, context)[identifier]
+            for identifier in members
+        }
+    n_samples, n_regions, _ = values.shape
+    matrices = np.full((n_samples, n_regions, n_regions), np.nan)
+    if n_samples == 1:
+        return {members[0]: (matrices, {0: reason})}
+    failures: dict[int, str] = {}
+    for k in range(n_samples):
+        alone = context.of(slice(k, k + 1))
+        part = _compute_resiliently(family, members, values[k : k + 1], alone)
+        (matrices[k],), failed = part[members[0]]
+        if failed:
+            failures[k] = failed[0]
+    return {members[0]: (matrices, failures)}
+
+
+def _call(
+    family: Family, members: list[str], values: Array, context: FamilyContext
+) -> dict[str, Array]:
+    """Call the family and hold it to its contract."""
+    n_samples, n_regions, _ = values.shape
+    with np.errstate(all="ignore"):
+        found = family.compute(values, members, context)
+    matrices = {}
+    for identifier in members:
+        block = np.require(found[identifier], dtype=np.float64, requirements="W")
+        if block.shape != (n_samples, n_regions, n_regions):
+            raise RuntimeError(f"{identifier} has the shape {block.shape}")
+        matrices[identifier] = block
+    return matrices
+
+
+@cache
+def _upper_triangle(n_regions: int) -> tuple[Indices, Indices]:
+    return np.triu_indices(n_regions, 1)
+
+
+def _finish(
+    identifier: str,
+    matrices: Array,
+    failures: Mapping[int, str],
+    signals: StandardSignals,
+    seconds: float,
+) -> OperatorOutcome:
+    """Clear the diagonal and what is infinite, make symmetry exact, and judge every sample."""
+    n_regions = matrices.shape[-1]
+    diagonal = np.arange(n_regions)
+    matrices[:, diagonal, diagonal] = np.nan
+    if operator_facts()[identifier].symmetric:
+        row, column = _upper_triangle(n_regions)
+        matrices[:, column, row] = matrices[:, row, column]
+    status, reason = judge_matrices(matrices, signals.constant_regions)
+    for sample, found in enumerate(status):
+        if found != Status.OK:  # an infinite value is as undefined as NaN, and is counted so
+            matrices[sample][np.isinf(matrices[sample])] = np.nan
+    for sample, why in failures.items():
+        status[sample], reason[sample] = Status.FAILED, why
+    return OperatorOutcome(matrices, status, reason, seconds)
+
+
+def _skipped(signals: StandardSignals, reason: str) -> OperatorOutcome:
+    n_samples, n_regions, _ = signals.values.shape
+    return OperatorOutcome(
+        matrices=np.full((n_samples, n_regions, n_regions), np.nan),
+        status=[Status.SKIPPED] * n_samples,
+        reason=[reason] * n_samples,
+    )
+
 
 Task = tuple[int, str]  # number of the block, name of the family
 
@@ -94,7 +307,7 @@ def compute_batch(
     def run(task: Task) -> None:
         number, family = task
         block = blocks[number]
-        context = FamilyContext(sample_seeds=seeds[block], memory_bytes=memory_bytes)
+        context = FamilyContext(seeds[block], memory_bytes, prepared[number].scales)
         outcomes = run_family(family, members[family], prepared[number], context)
         for identifier, outcome in outcomes.items():
             k = position[identifier]
@@ -182,7 +395,7 @@ def compute_block(
         Matrices, status, reasons and seconds by identifier, in the order given.
     """
     prepared = standardise(signals)
-    context = FamilyContext(sample_seeds=sample_seeds, memory_bytes=memory_bytes)
+    context = FamilyContext(sample_seeds, memory_bytes, prepared.scales)
     outcomes: dict[str, OperatorOutcome] = {}
     members = family_members(identifiers)
     with _one_thread_each(frozenset(members)).limit(limits=1):
@@ -280,3 +493,56 @@ def _label(
             "software": f"sclcs {sclcs.__version__}",
         },
     )
+
+
+#: Families that take longest to compile (`benchmarks/bench_start.py`), so that they are not last.
+LONGEST = (
+    "covariance",
+    "nearest_neighbour",
+    "granger",
+    "dependence",
+    "cross_mapping",
+    "multitaper",
+    "spectral_granger",
+    "boxkernel",
+    "crosscorrelation",
+    "groupdelay",
+)
+_SAMPLES, _REGIONS = 2, 4
+
+
+def warm_up(identifiers: Sequence[str], n_times: int) -> None:
+    """Run operators once on a tiny batch, so that their kernels are compiled and cached on disk.
+
+    numba compiles a kernel when it is first called. Processes that do so at the same moment
+    repeat the work of seconds to minutes, and on a network file system they may break each
+    other's cache.
+
+    Parameters
+    ----------
+    identifiers : sequence of str
+        From the catalogue.
+    n_times : int
+        Time points of the real samples; some operators choose their path by it.
+    """
+    signals = np.random.default_rng(0).normal(size=(_SAMPLES, _REGIONS, n_times))
+    compute_block(signals, identifiers, sample_seeds=np.arange(_SAMPLES, dtype=np.uint64))
+
+
+def warm_ups(identifiers: Sequence[str], n_times: int) -> list[Callable[[], None]]:
+    """Return what :func:`warm_up` does, one family each, for processes that share the compiling.
+
+    Parameters
+    ----------
+    identifiers : sequence of str
+    n_times : int
+
+    Returns
+    -------
+    list of callable
+        Those that take longest first.
+    """
+    members = family_members(identifiers)
+    place = {family: k for k, family in enumerate(LONGEST)}
+    order = sorted(members, key=lambda family: place.get(family, len(LONGEST)))
+    return [partial(warm_up, members[family], n_times) for family in order]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs.core.errors import InputError, name_first
-from sclcs.core.real_numbers import real_numbers
-from sclcs.core.seeds import child_seed
-from sclcs.numerics.arrays import Array
+from sclcs._core.arguments import real_numbers
+from sclcs._core.errors import InputError, name_first
+from sclcs._core.identity import child_seed
+from sclcs.spi.numerics.compiling import Array
 
 __all__ = ["StandardSignals", "check_signals", "sample_seeds", "signal_numbers", "standardise"]
 
@@ -34,10 +34,13 @@ class StandardSignals:
         Mean 0 and variance 1 (divisor T - 1) along time; 0 in constant regions.
     usable : array of bool, shape (sample, region)
         False for constant regions.
+    scales : array, shape (sample, region)
+        The standard deviations that were divided by; 1 in constant regions.
     """
 
     values: Array
     usable: NDArray[np.bool_]
+    scales: Array
 
     @cached_property
     def constant_regions(self) -> list[list[int]]:
@@ -114,18 +117,23 @@ def standardise(batch: Array) -> StandardSignals:
     """
     highest, lowest = batch.max(axis=-1, keepdims=True), batch.min(axis=-1, keepdims=True)
     _, exponent = np.frexp(np.maximum(np.abs(highest), np.abs(lowest)))
+    exponents = None
     # Powers of two are exact: the squares of huge or tiny signals neither overflow nor vanish,
     # and ordinary signals give the same bits without them.
     if np.abs(exponent).max(initial=0) > ORDINARY_EXPONENT:
-        batch = np.ldexp(batch, -exponent)
+        batch, exponents = np.ldexp(batch, -exponent), exponent
     spread = np.ldexp(highest, -exponent) - np.ldexp(lowest, -exponent)
     usable = spread > CONSTANT_ULPS * np.finfo(np.float64).eps
     values = batch - batch.mean(axis=-1, keepdims=True)
     squares = (values * values).sum(axis=-1, keepdims=True)
-    values /= np.where(usable, np.sqrt(squares / (batch.shape[-1] - 1)), 1.0)
+    scales = np.where(usable, np.sqrt(squares / (batch.shape[-1] - 1)), 1.0)
+    values /= scales
+    # Huge or tiny signals were brought to order by powers of two that differ between regions.
+    with np.errstate(over="ignore", under="ignore"):
+        scales = scales if exponents is None else np.ldexp(scales, exponents)
     if not usable.all():
         values[~usable[..., 0]] = 0.0
-    return StandardSignals(values=values, usable=usable[..., 0])
+    return StandardSignals(values=values, usable=usable[..., 0], scales=scales[..., 0])
 
 
 def sample_seeds(batch: Array, seed: int) -> NDArray[np.uint64]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sclcs.numerics.arrays import Array
+from sclcs.spi.numerics.compiling import Array
 
 __all__ = ["Form", "both_forms", "in_forms"]
 

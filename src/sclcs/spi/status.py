@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sclcs.core.arguments import checked
-from sclcs.core.errors import name_first
-from sclcs.numerics.arrays import Array
+from sclcs._core.arguments import checked
+from sclcs._core.errors import InputError, name_first
+from sclcs.spi.numerics.compiling import Array
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,6 +118,11 @@ def status_table(result: xr.DataArray) -> pd.DataFrame:
     >>> status_table(fc)["status"].tolist()
     ['ok', 'ok', 'ok']
     """
+    if "spi" not in getattr(result, "coords", ()):
+        raise InputError(
+            "status_table(): `result` must be the DataArray that compute() returns, got "
+            f"{type(result).__name__}."
+        )
     names, samples = result["spi"].to_numpy(), result["sample"].to_numpy()
     return pd.DataFrame(
         {

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sclcs.core.arguments import checked, checked_call
-from sclcs.core.errors import InputError, name_first
-from sclcs.numerics.arrays import Array
-from sclcs.spi.catalogue import operator_facts
+from sclcs._core.arguments import check_arguments
+from sclcs._core.errors import InputError, name_first
 from sclcs.spi.engine import compute_batch
-from sclcs.spi.sets import resolve
+from sclcs.spi.numerics.compiling import Array
+from sclcs.spi.numerics.tangent import Tangent, covariances
+from sclcs.spi.operators import operator_facts
 from sclcs.spi.signals import MINIMUM_REGIONS, MINIMUM_TIMES
+from sclcs.spi.versions import TANGENT, resolve
 
 __all__ = ["FCTransformer"]
 
@@ -28,12 +29,14 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     It takes what nilearn's ``ConnectivityMeasure`` takes, a list of arrays (time, region) whose
     lengths may differ, and fits where that fits: pipelines, grid searches, cross-validation.
-    Nothing is learned from the data; every sample is transformed by itself.
+    Every sample is transformed by itself; only ``tangent`` is learned from the samples of `fit`
+    (the geometric mean of their Ledoit-Wolf covariances, as nilearn's), without labels.
 
     Parameters
     ----------
     spi : str or list of str
-        An operator, a set, or several of them; see :func:`sclcs.spi.resolve`.
+        An operator, a set, or several of them; see :func:`sclcs.spi.resolve`. Or ``tangent``,
+        tangent-space connectivity, whose diagonal is kept.
     vectorize : bool
         Return one row of features per sample: of symmetric operators the lower triangle, row
         by row, as nilearn's ``sym_matrix_to_vec`` orders it; of all others every entry off the
@@ -64,10 +67,9 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     (3, 10)
     """
 
-    @checked_call
     def __init__(
         self,
-        spi: str | Sequence[str] = "cov_EmpiricalCovariance",
+        spi: str | Sequence[str] = "pearson",
         *,
         vectorize: bool = False,
         discard_diagonal: bool = True,
@@ -82,9 +84,8 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.seed = seed
         self.n_jobs = n_jobs
 
-    @checked_call
     def fit(self, X: Sequence[ArrayLike], y: object = None) -> Self:  # noqa: ARG002
-        """Check the samples and the operators; there is nothing to learn.
+        """Check the samples and the operators; learn the reference of ``tangent``.
 
         Parameters
         ----------
@@ -97,14 +98,18 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         -------
         FCTransformer
         """
-        _check_parameters(**self.get_params())
+        # scikit-learn's constructors take anything; parameters are checked when they are used.
+        check_arguments(FCTransformer.__init__, (self,), self.get_params())
         samples = _check_samples(X)
-        self.spis_ = resolve(self.spi)
-        if self.vectorize and not self.discard_diagonal and np.isnan(self.diagonal):
+        self.spis_ = _resolve(self.spi)
+        plain = [name for name in self.spis_ if name != TANGENT]
+        if plain and self.vectorize and not self.discard_diagonal and np.isnan(self.diagonal):
             raise InputError(
                 "Vectors with the diagonal would hold NaN, because no operator is defined there; "
                 "keep discard_diagonal=True or set diagonal to a number."
             )
+        if TANGENT in self.spis_:
+            self.tangent_ = Tangent.fit(covariances(samples))
         self.n_features_in_ = samples[0].shape[1]
         names = _region_names(X)
         if names is not None:
@@ -113,7 +118,6 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
             del self.feature_names_in_
         return self
 
-    @checked_call
     def transform(self, X: Sequence[ArrayLike]) -> Array:
         """Compute the operators.
 
@@ -145,7 +149,6 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
             return np.concatenate(parts, axis=1)
         return matrices if len(self.spis_) > 1 else matrices[:, 0]
 
-    @checked_call
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the features of vectors, for example ``kendalltau:PCC--mPFC``.
 
@@ -173,7 +176,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
                 f"({self.n_features_in_}), got {len(given)}."
             )
         names = [
-            f"{spi}:{given[row]}{'--' if operator_facts()[spi].symmetric else '->'}{given[column]}"
+            f"{spi}:{given[row]}{'--' if _symmetric(spi) else '->'}{given[column]}"
             for spi in self.spis_
             for row, column in np.argwhere(self._mask(spi))
         ]
@@ -201,39 +204,44 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Return which entries of an operator's matrix are features, read row by row."""
         size = self.n_features_in_
         everything = np.ones((size, size), dtype=bool)
-        mask = np.tril(everything) if operator_facts()[spi].symmetric else everything
+        mask = np.tril(everything) if _symmetric(spi) else everything
         return mask & ~np.eye(size, dtype=bool) if self.discard_diagonal else mask
 
     def _compute(self, samples: list[Array]) -> Array:
         """Compute samples of equal length together, and put them back in order."""
         lengths = np.array([len(sample) for sample in samples])
         size = self.n_features_in_
+        plain = [name for name in self.spis_ if name != TANGENT]
+        places = np.array([self.spis_.index(name) for name in plain], dtype=np.int64)
         matrices = np.empty((len(samples), len(self.spis_), size, size))
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
             batch = np.stack([samples[row].T for row in rows])
-            found = compute_batch(batch, self.spis_, self.n_jobs, seed=self.seed)
-            _warn(found["status"].to_numpy(), found["reason"].to_numpy(), self.spis_, rows)
-            matrices[rows] = found.to_numpy().swapaxes(0, 1)
+            if plain:
+                found = compute_batch(batch, plain, self.n_jobs, seed=self.seed)
+                _warn(found["status"].to_numpy(), found["reason"].to_numpy(), plain, rows)
+                matrices[np.ix_(rows, places)] = found.to_numpy().swapaxes(0, 1)
         matrices[..., np.arange(size), np.arange(size)] = self.diagonal
+        if TANGENT in self.spis_:
+            matrices[:, self.spis_.index(TANGENT)] = self.tangent_.transform(covariances(samples))
         return matrices
 
 
-@checked
-def _check_parameters(
-    *,
-    spi: str | Sequence[str],
-    vectorize: bool,
-    discard_diagonal: bool,
-    diagonal: float,
-    seed: int,
-    n_jobs: int,
-) -> None:
-    """Check the parameters when they are used, as scikit-learn wants it."""
+def _resolve(spi: str | Sequence[str]) -> list[str]:
+    """Resolve operators, among which `tangent` may be."""
+    texts = [spi] if isinstance(spi, str) else list(spi)
+    if not any(isinstance(text, str) and TANGENT in text.split(",") for text in texts):
+        return resolve(spi)
+    found: dict[str, None] = {}
+    for text in texts:
+        for name in text.split(","):
+            known = [TANGENT] if name.strip() == TANGENT else resolve(name)
+            found.update(dict.fromkeys(known))
+    return list(found)
 
 
-# What messages call it.
-_check_parameters.__wrapped__.__qualname__ = "FCTransformer"  # type: ignore[attr-defined]
+def _symmetric(spi: str) -> bool:
+    return spi == TANGENT or operator_facts()[spi].symmetric
 
 
 def _check_samples(X: Sequence[ArrayLike]) -> list[Array]:

@@ -1,34 +1,70 @@
-"""Zarr groups on disk: created whole or not at all, every chunk with a checksum."""
+"""The FC store: matrices of operators on the samples of a cohort, and the filling of it."""
 
-from sclcs.store.chunk_seals import CHUNKS, check_chunks, chunk_checksums
-from sclcs.store.chunks import checksum_of, chunk_name, decode_chunk, encode_chunk, sealed
-from sclcs.store.shards import read_shard_chunk, write_shard
-from sclcs.store.zarr_group import (
-    atomic_group,
-    create_array,
-    create_group,
-    open_group,
-    read_array,
-    require_format,
-    rows_per_chunk,
+from sclcs.store.computation import Computation, Work, open_computation, parse_share
+from sclcs.store.executors import (
+    ExecutorChoice,
+    ExecutorKind,
+    executor_kinds,
+    find_executor,
+)
+from sclcs.store.executors.slurm import SlurmConfig
+from sclcs.store.exports import Export, export_matrices
+from sclcs.store.fc_store import FCStore
+from sclcs.store.fill import (
+    FillReport,
+    compute_store,
+    fill_store,
+    is_done,
+    missing_work,
+)
+from sclcs.store.layout import Piece, block_size_for, hold_store
+from sclcs.store.metadata import RESUME
+from sclcs.store.status import files_digest, matrices_identity
+from sclcs.store.work import KnownRows, PieceReport, do_piece, make_orders, rows_in
+from sclcs.store.writer import (
+    add_operators,
+    create_store,
+    drop_matrices,
+    forget_operators,
+    open_or_repair,
+    outdated_operators,
+    write_piece,
 )
 
 __all__ = [
-    "CHUNKS",
-    "atomic_group",
-    "check_chunks",
-    "checksum_of",
-    "chunk_checksums",
-    "chunk_name",
-    "create_array",
-    "create_group",
-    "decode_chunk",
-    "encode_chunk",
-    "open_group",
-    "read_array",
-    "read_shard_chunk",
-    "require_format",
-    "rows_per_chunk",
-    "sealed",
-    "write_shard",
+    "RESUME",
+    "Computation",
+    "ExecutorChoice",
+    "ExecutorKind",
+    "Export",
+    "FCStore",
+    "FillReport",
+    "KnownRows",
+    "Piece",
+    "PieceReport",
+    "SlurmConfig",
+    "Work",
+    "add_operators",
+    "block_size_for",
+    "compute_store",
+    "create_store",
+    "do_piece",
+    "drop_matrices",
+    "executor_kinds",
+    "export_matrices",
+    "files_digest",
+    "fill_store",
+    "find_executor",
+    "forget_operators",
+    "hold_store",
+    "is_done",
+    "make_orders",
+    "matrices_identity",
+    "missing_work",
+    "open_computation",
+    "open_or_repair",
+    "outdated_operators",
+    "parse_share",
+    "rows_in",
+    "write_piece",
 ]

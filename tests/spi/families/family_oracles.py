@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.own import FamilyContext
 
 Array = np.ndarray
 

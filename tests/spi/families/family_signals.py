@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sclcs.spi.context import MEBIBYTE, FamilyContext
+from sclcs.spi.own import MEBIBYTE, FamilyContext
 
 N_SAMPLES, N_REGIONS, N_TIMES = 3, 5, 41
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sclcs.numerics.bounded_minimiser import minimise
+from sclcs.spi.numerics.bounded_minimiser import minimise
 
 
 def rosenbrock(x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sclcs.numerics.neighbours import neighbours, population
 from sclcs.spi.families.boxkernel import MEMBERS, compute
+from sclcs.spi.numerics.neighbours import neighbours, population
 
 
 def near(values: np.ndarray, width: float) -> np.ndarray:

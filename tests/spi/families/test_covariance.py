@@ -7,8 +7,8 @@ from family_oracles import run
 from family_signals import off_diagonal, zscore
 from sklearn.exceptions import ConvergenceWarning
 
-from sclcs.spi.context import FamilyContext
 from sclcs.spi.families import covariance
+from sclcs.spi.own import FamilyContext
 
 CLOSED_FORM = ["EmpiricalCovariance", "ShrunkCovariance", "LedoitWolf", "OAS"]
 SHAPES = [(5, 41), (2, 30), (12, 12), (12, 13), (30, 20), (90, 50)]

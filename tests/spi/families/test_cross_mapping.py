@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from family_signals import assert_same, context, coupled, off_diagonal, zscore
 
-from sclcs.spi.families.cross_mapping import MEMBERS, compute
-from sclcs.spi.families.cross_mapping.library_draws import libraries, library_sizes
+from sclcs.spi.families.cross_mapping import MEMBERS, compute, libraries, library_sizes
 
 SHORTEST = {1: 42, 10: 61}
 

@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 from hyppo.independence import HHG, MGC, Dcorr, Hsic
 from hyppo.time_series import MGCX, DcorrX
 
-from sclcs.spi.context import FamilyContext
 from sclcs.spi.families import dependence
-from sclcs.spi.families.dependence.connected import Runs, largest_region
-from sclcs.spi.families.dependence.series_distances import LaggedDistances, series_distances
+from sclcs.spi.families.dependence.multiscale import (
+    LaggedDistances,
+    Runs,
+    largest_region,
+    series_distances,
+)
+from sclcs.spi.own import FamilyContext
 
 hyppo_warns = pytest.mark.filterwarnings("ignore::Warning")
 

@@ -12,14 +12,14 @@ from tslearn.barycenters import (
 )
 from tslearn.metrics import soft_dtw
 
-from sclcs.numerics.quasi_newton import advance, descent, restart
 from sclcs.spi.families import elastic_barycenter
-from sclcs.spi.families.elastic_barycenter.soft_mean import soft_means
-from sclcs.spi.families.elastic_barycenter.warped_mean import (
+from sclcs.spi.families.elastic_barycenter import (
     MAX_EPOCHS,
     averaged_means,
     descended_means,
+    soft_means,
 )
+from sclcs.spi.numerics.quasi_newton import advance, descent, restart
 
 ORACLES = {
     "dtw": lambda x, y: dtw_barycenter_averaging([x, y]),

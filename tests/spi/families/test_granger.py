@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from family_signals import assert_same, by_pairs, context, coupled, zscore
 
-from sclcs.spi.families.granger import MEMBERS, compute
-from sclcs.spi.families.granger.history_search import search_histories
+from sclcs.spi.families.granger import MEMBERS, compute, search_histories
 
 SEARCH = "gc_gaussian_k-max-10_tau-max-2"
 ONE = "gc_gaussian_k-1_kt-1_l-1_lt-1"

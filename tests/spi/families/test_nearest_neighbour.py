@@ -7,8 +7,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, gammaln
 
 from sclcs.spi.families.nearest_neighbour import MEMBERS, compute
-from sclcs.spi.families.nearest_neighbour.java_noise import normal_draws
-from sclcs.spi.families.nearest_neighbour.kraskov_pairs import theiler_windows
+from sclcs.spi.families.nearest_neighbour.kraskov import normal_draws, theiler_windows
 
 N_NEIGHBOURS = 4
 NOISE = 1e-8 * normal_draws(42, 30_000)

@@ -8,9 +8,13 @@ from family_signals import by_pairs, context, coupled, off_diagonal, zscore
 from sklearn import linear_model
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-from sclcs.numerics.local_likelihood import local_likelihood, local_work
-from sclcs.numerics.smooth_likelihood import feature_count, smooth_likelihood
 from sclcs.spi.families.regression import MEMBERS, compute
+from sclcs.spi.numerics.gaussian_process import (
+    feature_count,
+    local_likelihood,
+    local_work,
+    smooth_likelihood,
+)
 
 
 def scikit_learn_error(model, x: np.ndarray, i: int, j: int) -> float:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sclcs.numerics.small_linalg import (
+from sclcs.spi.numerics.small_linalg import (
     SMALLEST_PIVOT,
     append_if_independent,
     dot,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from family_signals import assert_same, by_pairs, context, coupled, zscore
 
-from sclcs.numerics.tapers import smooth_length, tapers
-from sclcs.spi.families.spectral_factor import MEMBERS, compute
-from sclcs.spi.families.spectral_factor.wilson import factorise_pairs
+from sclcs.spi.families.spectral_factor import MEMBERS, compute, factorise_pairs
+from sclcs.spi.numerics.spectra import smooth_length, tapers
 
 FULL = "fs-1_fmin-0_fmax-0-5"
 

@@ -6,7 +6,7 @@ from family_signals import coupled
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sclcs.numerics.tapers import (
+from sclcs.spi.numerics.spectra import (
     band_bins,
     decimation,
     frequency_grid,

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tslearn.metrics import dtw, itakura_mask, sakoe_chiba_mask, soft_dtw
 
-from sclcs.numerics.alignment import antidiagonal_band
-from sclcs.numerics.exponential import exp_of_negative
-from sclcs.numerics.soft_alignment import _with_logarithms, soft_alignment, soft_tables
 from sclcs.spi.families import warping
+from sclcs.spi.numerics.alignment import antidiagonal_band
+from sclcs.spi.numerics.soft_alignment import _with_logarithms, soft_alignment, soft_tables
+from sclcs.spi.numerics.vector import exp_of_negative
 
 ORACLES = {
     "dtw": dtw,

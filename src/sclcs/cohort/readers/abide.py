@@ -13,20 +13,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.cohort.bids_dataset import split_tr
-from sclcs.cohort.readers.text_matrix import load_text_matrix, peek_text_matrix
-from sclcs.cohort.regions import choose_regions, region_set
-from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.arguments import checked
-from sclcs.core.errors import (
+from sclcs._core.arguments import checked
+from sclcs._core.console import progress
+from sclcs._core.errors import (
     InputError,
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
     name_first,
 )
-from sclcs.core.optional import import_extra
-from sclcs.core.progress import progress
+from sclcs._core.lazy import import_extra
+from sclcs.cohort.readers.bids_metadata import split_tr
+from sclcs.cohort.readers.text_matrix import load_text_matrix, peek_text_matrix
+from sclcs.cohort.regions import choose_regions, region_set
+from sclcs.cohort.scans import Scan, Scans
 
 __all__ = ["Pipeline", "read_abide"]
 

@@ -12,31 +12,31 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sclcs.cohort.bids_dataset import (
-    Sidecars,
-    attach_participants,
-    find_participants,
-    missing_participants,
-    split_tr,
-    with_note,
-)
-from sclcs.cohort.bids_files import (
+from sclcs._core.arguments import checked
+from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
+from sclcs.cohort.labels import read_label_table
+from sclcs.cohort.motion import attach_motion
+from sclcs.cohort.problems import Problem, raise_for
+from sclcs.cohort.readers.bids_files import (
     BidsFile,
+    BidsName,
     Choice,
     find_files,
     require_one_file_per_scan,
     select_files,
 )
-from sclcs.cohort.bids_names import BidsName
-from sclcs.cohort.facts.motion import attach_motion
-from sclcs.cohort.labels import read_label_table
-from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.bids_coverage import find_coverage
+from sclcs.cohort.readers.bids_metadata import (
+    Sidecars,
+    attach_participants,
+    find_coverage,
+    find_participants,
+    missing_participants,
+    split_tr,
+    with_note,
+)
 from sclcs.cohort.readers.series_files import SeriesFile, look_at
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
 
 __all__ = ["read_bids"]
 
@@ -101,7 +101,7 @@ def read_bids(
     -----
     XCP-D writes ``n/a`` for regions outside the scan's coverage: they are NaN here and reported
     as non-finite. How much it covers (``stat-coverage_bold.tsv``; HALFpipe says it in the JSON)
-    can decide which regions are left out, see :class:`~sclcs.cohort.coverage.CoverageRule`.
+    can decide which regions are left out, see :class:`~sclcs.cohort.regions.CoverageRule`.
     In XCP-D's `linc` mode high-motion volumes are cut out of the time series.
     """
     choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sclcs._core.arguments import checked
+from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
+from sclcs._core.files import require_existing
+from sclcs._core.gate import read_text_input
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.mat_files import load_mat_cells
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
-from sclcs.core.files import require_existing
-from sclcs.core.gate import read_text_input
 
 __all__ = ["read_conn"]
 

@@ -1,20 +1,118 @@
-"""One matrix or cell array from a MATLAB file, v5 or v7.3."""
+"""Damage in MATLAB files of version 5, found before scipy reads them.
+
+scipy's compiled reader trusts the tags of a file: one changed byte in a type or a number of axes
+ends the whole process. Here every tag is compared with what is there; nothing is converted. After
+the published description of the format.
+"""
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterable
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.cohort.damage import explain_damage
-from sclcs.cohort.readers.mat_v5 import read_variables
-from sclcs.core.errors import UnreadableFileError, name_first
-from sclcs.core.gate import refuse_inflated
+from sclcs._core.errors import UnreadableFileError, name_first
+from sclcs._core.gate import LARGEST_RATIO, explain_damage, refuse_inflated, require_memory
 
-__all__ = ["load_mat_cells", "load_mat_matrix"]
+__all__ = ["check_mat", "load_mat_cells", "load_mat_matrix"]
+
+
+_BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8, 16: 1, 17: 2, 18: 4}
+_MATRIX, _COMPRESSED = 14, 15
+_CELL, _CHAR, _NUMBERS = 1, 4, range(6, 16)
+_COMPLEX = 0x0800
+
+
+def check_mat(path: Path) -> None:
+    """Raise ValueError if the tags of numbers, strings and cells do not fit what is there."""
+    content = memoryview(path.read_bytes())
+    mark = bytes(content[126:128])
+    if mark not in {b"IM", b"MI"}:
+        raise ValueError("there is no mark of a MATLAB file in its header")
+    order, at = "<" if mark == b"IM" else ">", 128
+    while at < len(content):
+        kind, size = struct.unpack_from(f"{order}II", content, at)
+        body = content[at + 8 : at + 8 + size]
+        _expect(len(body) == size, "a variable is cut off")
+        at += 8 + size
+        if kind == _COMPRESSED:
+            kind, body = _unpacked(body, order)
+        _expect(kind == _MATRIX, f"a variable is of the unknown type {kind}")
+        _check_matrix(body, order)
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def _unpacked(body: memoryview, order: str) -> tuple[int, memoryview]:
+    """Unpack a compressed variable, never more than its own header promises."""
+    stream = zlib.decompressobj()
+    kind, size = struct.unpack(f"{order}II", stream.decompress(body, 8))
+    _expect(size <= len(body) * LARGEST_RATIO, "a variable promises more than it can hold")
+    require_memory(size, "a compressed variable")
+    found = stream.decompress(stream.unconsumed_tail, size) if size else b""
+    # The rest is the checksum, which zlib compares; scipy stops before it.
+    stream.decompress(stream.unconsumed_tail, 1)
+    _expect(len(found) == size and stream.eof, "a compressed variable is cut off")
+    return kind, memoryview(found)
+
+
+def _element(body: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
+    """Return type and bytes of the element at a place, and where the next one is."""
+    (kind,) = struct.unpack_from(f"{order}I", body, at)
+    if kind >> 16:  # a small element: size, type and up to four bytes in one
+        kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
+        _expect(size <= 4, "a small element promises more than four bytes")
+    else:
+        (size,) = struct.unpack_from(f"{order}I", body, at + 4)
+        start, end = at + 8, at + 8 + size + (0 if kind == _MATRIX else -size % 8)
+    _expect(start + size <= len(body), "an element is cut off")
+    return kind, body[start : start + size], end
+
+
+def _check_matrix(body: memoryview, order: str) -> None:
+    if not body:
+        return  # an empty cell
+    kind, flags, at = _element(body, 0, order)
+    _expect(kind == 6 and len(flags) == 8, "the flags of a variable are damaged")
+    (word,) = struct.unpack_from(f"{order}I", flags)
+    kind, sizes, at = _element(body, at, order)
+    _expect(kind == 5 and len(sizes) in range(8, 129, 4), "the sizes of a variable are damaged")
+    shape = struct.unpack(f"{order}{len(sizes) // 4}i", sizes)
+    _expect(min(shape) >= 0, f"the sizes of a variable are {shape}")
+    kind, _, at = _element(body, at, order)
+    _expect(kind == 1, "the name of a variable is damaged")
+    held = word & 0xFF
+    if held == _CELL:
+        _expect(prod(shape) * 8 <= len(body), "a cell array promises more than it can hold")
+        for _ in range(prod(shape)):
+            kind, inner, at = _element(body, at, order)
+            _expect(kind == _MATRIX, "a cell is no matrix")
+            _check_matrix(inner, order)
+    elif held == _CHAR or held in _NUMBERS:
+        for _ in range(2 if word & _COMPLEX and held != _CHAR else 1):
+            kind, numbers, at = _element(body, at, order)
+            _expect(kind in _BYTES, f"numbers are of the unknown type {kind}")
+            fits = len(numbers) == prod(shape) * _BYTES[kind]
+            _expect(fits or held == _CHAR, f"{len(numbers)} bytes do not fit the sizes {shape}")
+
+
+_READ = {
+    "cell",
+    "char",
+    "logical",
+    "double",
+    "single",
+    *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)),
+}
 
 
 def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
@@ -35,27 +133,71 @@ def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
     import h5py
 
     with explain_damage(path, "a MATLAB file"):
-        load = _load_v73 if h5py.is_hdf5(path) else _load_v5
-        matrix = load(path, variable)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+        matrix = (_load_v73 if h5py.is_hdf5(path) else _load_v5)(path, variable)
+    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+        found = type(matrix).__name__
+        if isinstance(matrix, np.ndarray):
+            kind = "cells" if matrix.dtype.kind == "O" else matrix.dtype
+            found = f"shape {matrix.shape} of {kind}"
         raise UnreadableFileError(
-            f"Expected {variable} in {path} to be a matrix of numbers, found shape {matrix.shape} "
-            f"of type {matrix.dtype}."
+            f"Expected {variable} in {path} to be a matrix of numbers, found {found}."
         )
     return matrix
 
 
-def _load_v5(path: Path, variable: str) -> NDArray[Any]:
-    found: list[str] = []
-    for known in read_variables(path, variable):
-        if known.name == variable and known.values is None:
-            raise UnreadableFileError(
-                f"Expected {variable} in {path} to be a matrix of numbers, found {known.kind}."
-            )
-        if known.values is not None:
-            return known.values
-        found.append(known.name)
-    raise _no_variable(path, variable, found)
+def load_mat_cells(path: Path, variable: str) -> list[Any]:
+    """Load a cell array of matrices and strings from a .mat file.
+
+    Parameters
+    ----------
+    path : Path
+        A MATLAB file, v5 (and older) or v7.3 (HDF5).
+    variable : str
+        Name of the cell array.
+
+    Returns
+    -------
+    list
+        Its cells in order: arrays of numbers (rows and columns as in MATLAB) and str.
+    """
+    import h5py
+
+    with explain_damage(path, "a MATLAB file"):
+        cells = (_cells_v73 if h5py.is_hdf5(path) else _cells_v5)(path, variable)
+    if cells is None:
+        raise UnreadableFileError(f"Expected {variable} in {path} to be a cell array.")
+    return cells
+
+
+def _load_v5(path: Path, variable: str) -> Any:  # noqa: ANN401
+    """Load one variable; scipy reads numbers, strings and cells, and runs nothing."""
+    from scipy.io import loadmat, whosmat
+
+    with path.open("rb") as stream:
+        version_4 = 0 in stream.read(4)
+    if not version_4:
+        check_mat(path)
+    sizes = {name: (shape, kind) for name, shape, kind in whosmat(path)}
+    if variable not in sizes:
+        raise _no_variable(path, variable, sizes)
+    shape, kind = sizes[variable]
+    if kind not in _READ:
+        raise UnreadableFileError(
+            f"Expected {variable} in {path} to hold numbers or cells, found {kind}."
+        )
+    # Sizes are compared with the file before memory is taken for them; an entry has a byte or more.
+    refuse_inflated(path, int(np.prod(shape, dtype=object)), packed=True)
+    return loadmat(path, variable_names=[variable])[variable]
+
+
+def _cells_v5(path: Path, variable: str) -> list[Any] | None:
+    values = _load_v5(path, variable)
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "O":
+        return None
+    return [
+        str(cell[0]) if cell.dtype.kind == "U" and cell.size else cell
+        for cell in values.ravel(order="F")
+    ]
 
 
 def _load_v73(path: Path, variable: str) -> NDArray[Any]:
@@ -74,47 +216,7 @@ def _load_v73(path: Path, variable: str) -> NDArray[Any]:
         return np.asarray(stored).T
 
 
-def _no_variable(path: Path, variable: str, found: Iterable[str]) -> UnreadableFileError:
-    names = name_first(found) or "no variable"
-    return UnreadableFileError(f"Expected a variable {variable} in {path}, found {names}.")
-
-
-def load_mat_cells(path: Path, variable: str) -> list[Any]:
-    """Load a cell array of matrices and texts from a .mat file.
-
-    Parameters
-    ----------
-    path : Path
-        A MATLAB file, v5 (and older) or v7.3 (HDF5).
-    variable : str
-        Name of the cell array.
-
-    Returns
-    -------
-    list
-        Its cells in order: arrays of numbers (rows and columns as in MATLAB) and str.
-    """
-    import h5py
-
-    with explain_damage(path, "a MATLAB file"):
-        load = _cells_v73 if h5py.is_hdf5(path) else _cells_v5
-        return load(path, variable)
-
-
-def _cells_v5(path: Path, variable: str) -> list[Any]:
-    found: list[str] = []
-    for known in read_variables(path, variable):
-        if known.cells is not None:
-            return known.cells
-        if known.name == variable:
-            raise UnreadableFileError(
-                f"Expected {variable} in {path} to be a cell array, found {known.kind}."
-            )
-        found.append(known.name)
-    raise _no_variable(path, variable, found)
-
-
-def _cells_v73(path: Path, variable: str) -> list[Any]:
+def _cells_v73(path: Path, variable: str) -> list[Any] | None:
     import h5py
 
     with h5py.File(path, "r") as file:
@@ -122,7 +224,7 @@ def _cells_v73(path: Path, variable: str) -> list[Any]:
             raise _no_variable(path, variable, file)
         stored = file[variable]
         if not isinstance(stored, h5py.Dataset) or stored.dtype.kind != "O":
-            raise UnreadableFileError(f"Expected {variable} in {path} to be a cell array.")
+            return None
         # As for matrices, HDF5 holds the transposed array: its rows are MATLAB's columns.
         return [_v73_cell(file[reference]) for reference in np.asarray(stored).ravel()]
 
@@ -132,3 +234,8 @@ def _v73_cell(stored: Any) -> Any:  # noqa: ANN401 (h5py has no types)
     if stored.attrs.get("MATLAB_class", b"") == b"char":
         return "".join(map(chr, values.ravel().tolist()))
     return values.T
+
+
+def _no_variable(path: Path, variable: str, found: Iterable[str]) -> UnreadableFileError:
+    names = name_first(found) or "no variable"
+    return UnreadableFileError(f"Expected a variable {variable} in {path}, found {names}.")

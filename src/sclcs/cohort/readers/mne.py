@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.cohort.bids_dataset import split_tr
-from sclcs.cohort.damage import explain_damage
+from sclcs._core.arguments import checked
+from sclcs._core.errors import InputError, NotFoundError, UnreadableFileError
+from sclcs._core.files import require_existing
+from sclcs._core.gate import explain_damage
+from sclcs._core.lazy import import_extra
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.file_names import NameTemplate, name_facts
+from sclcs.cohort.readers.bids_metadata import split_tr
+from sclcs.cohort.readers.folders import NameTemplate, name_facts
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, NotFoundError, UnreadableFileError
-from sclcs.core.files import require_existing
-from sclcs.core.optional import import_extra
 
 __all__ = ["read_mne"]
 

@@ -1,37 +1,293 @@
-"""Regional signals taken from 4-D images through nilearn, one scan at a time."""
+"""Which nuisance signals of fMRIPrep are removed, through nilearn's ``load_confounds``."""
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sclcs.cohort.bids_dataset import (
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs._core.arguments import checked
+from sclcs._core.console import track
+from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
+from sclcs._core.lazy import import_extra
+from sclcs.cohort.labels import attach_labels, read_label_table
+from sclcs.cohort.motion import attach_motion
+from sclcs.cohort.problems import Problem, raise_for
+from sclcs.cohort.readers.atlases import (
+    Parcellation,
+    Spheres,
+    is_named_atlas,
+    label_image,
+    named_atlas,
+)
+from sclcs.cohort.readers.bids_files import Choice
+from sclcs.cohort.readers.bids_metadata import (
     attach_participants,
     find_participants,
     missing_participants,
     split_tr,
     with_note,
 )
-from sclcs.cohort.bids_files import Choice
-from sclcs.cohort.facts.motion import attach_motion
-from sclcs.cohort.labels import attach_labels, read_label_table
-from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.atlases import is_named_atlas, named_atlas
-from sclcs.cohort.readers.nifti_confounds import NO_CONFOUNDS, Confounds
-from sclcs.cohort.readers.nifti_extraction import Cleaning, Extraction
-from sclcs.cohort.readers.nifti_files import FoundImages, ImageFile, ImagePaths, find_images
-from sclcs.cohort.readers.nifti_image import header_facts
-from sclcs.cohort.readers.nifti_regions import Parcellation, Spheres, label_image
+from sclcs.cohort.readers.nifti_images import (
+    FoundImages,
+    ImageFile,
+    ImagePaths,
+    find_images,
+    header_facts,
+    load_image,
+    make_image,
+    to_grid,
+)
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.core.arguments import checked
-from sclcs.core.errors import InputError, UnreadableFileError, name_first
-from sclcs.core.progress import track
 
-__all__ = ["read_nifti"]
+__all__ = [
+    "COMPONENTS",
+    "NO_CONFOUNDS",
+    "PRESETS",
+    "Cleaning",
+    "Confounds",
+    "Extraction",
+    "read_nifti",
+]
+
+
+NO_CONFOUNDS = "none"
+PRESETS = ("simple", "scrubbing", "compcor", "ica_aroma")
+COMPONENTS = (
+    "motion",
+    "high_pass",
+    "wm_csf",
+    "global_signal",
+    "compcor",
+    "ica_aroma",
+    "scrub",
+    "non_steady_state",
+)
+
+
+@dataclass(frozen=True)
+class Confounds:
+    """A choice of nuisance signals.
+
+    Parameters
+    ----------
+    strategy : str or sequence of str
+        ``"none"``, a preset of nilearn (:data:`PRESETS`), or noise components
+        (:data:`COMPONENTS`; a list, or one string separated by commas).
+    options : mapping
+        Passed to ``load_confounds``: ``motion``, ``fd_threshold``, ``n_compcor``, ...
+    """
+
+    strategy: str | Sequence[str] = NO_CONFOUNDS
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.components if name not in COMPONENTS]
+        if unknown:
+            raise UnknownNameError(
+                f"Expected confounds {NO_CONFOUNDS!r}, a preset ({', '.join(PRESETS)}) or noise "
+                f"components ({', '.join(COMPONENTS)}), got unknown {name_first(unknown)}."
+            )
+        if self.options and not self:
+            raise InputError(
+                f"Confound options ({name_first(self.options)}) need confounds; choose a preset "
+                f"such as confounds='simple' (--confounds simple)."
+            )
+
+    def __bool__(self) -> bool:
+        return self.strategy != NO_CONFOUNDS
+
+    @property
+    def components(self) -> list[str]:
+        """The noise components asked for, if no preset is."""
+        if self.strategy == NO_CONFOUNDS or self.strategy in PRESETS:
+            return []
+        if isinstance(self.strategy, str):
+            return [name.strip() for name in self.strategy.split(",")]
+        return list(self.strategy)
+
+    def load(self, image: Path) -> tuple[pd.DataFrame | None, NDArray[np.int64] | None]:
+        """Load the nuisance signals of one image.
+
+        Parameters
+        ----------
+        image : Path
+            A preprocessed image of fMRIPrep with its confounds file beside it.
+
+        Returns
+        -------
+        confounds : DataFrame or None
+            One column per signal.
+        kept : ndarray of int or None
+            The volumes that stay; None if all do. Volumes before the steady state and
+            those that scrubbing finds go.
+        """
+        if not self:
+            return None, None
+        module = import_extra("nilearn.interfaces.fmriprep", "nifti")
+        self._require_known_options(module.load_confounds)
+        try:
+            if self.strategy in PRESETS:
+                return module.load_confounds_strategy(  # type: ignore[no-any-return]
+                    str(image), denoise_strategy=self.strategy, **self.options
+                )
+            return module.load_confounds(  # type: ignore[no-any-return]
+                str(image), strategy=tuple(self.components), **self.options
+            )
+        except (ValueError, KeyError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise UnreadableFileError(
+                f"Expected fMRIPrep confounds for {self._said()} beside {image}, but they cannot "
+                f"be used ({reason}); make them again or choose other confounds."
+            ) from error
+
+    def _require_known_options(self, load_confounds: Any) -> None:  # noqa: ANN401
+        known = [n for n in inspect.signature(load_confounds).parameters if n != "img_files"]
+        known.remove("strategy")
+        unknown = [name for name in self.options if name not in known]
+        if unknown:
+            raise UnknownNameError(
+                f"Unknown confound options {name_first(unknown)}; nilearn knows {', '.join(known)}."
+            )
+
+    def _said(self) -> str:
+        return str(self.strategy) if self.strategy in PRESETS else ", ".join(self.components)
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What nilearn does to the signals besides regressing confounds out.
+
+    Parameters
+    ----------
+    low_pass, high_pass : float or None
+        Cut-off frequencies in Hz.
+    detrend : bool
+        Whether a linear trend is removed.
+    smoothing : float or None
+        Full width at half maximum of a spatial filter, in mm.
+    """
+
+    low_pass: float | None = None
+    high_pass: float | None = None
+    detrend: bool = False
+    smoothing: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("low_pass", "high_pass", "smoothing"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"Expected {name} above 0 and finite, got {value}.")
+        if self.low_pass and self.high_pass and self.high_pass >= self.low_pass:
+            raise InputError(
+                f"Expected high_pass below low_pass (the band between them is kept), got "
+                f"high_pass {self.high_pass} Hz and low_pass {self.low_pass} Hz."
+            )
+
+    @property
+    def needs_tr(self) -> bool:
+        """Whether frequencies matter."""
+        return self.low_pass is not None or self.high_pass is not None
+
+    def masker_options(self, tr: float | None) -> dict[str, Any]:
+        """Return the options of a nilearn masker."""
+        return {
+            "low_pass": self.low_pass,
+            "high_pass": self.high_pass,
+            "detrend": self.detrend,
+            "smoothing_fwhm": self.smoothing,
+            "standardize": None,  # scaling is a choice of the windows, not of the reader
+            "t_r": tr if self.needs_tr else None,
+            "reports": False,
+        }
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """How signals are taken from an image.
+
+    Parameters
+    ----------
+    parcellation : Parcellation
+        The regions.
+    confounds : Confounds
+        What is regressed out.
+    cleaning : Cleaning
+        What else is done.
+    mask : Path or None
+        A 3-D image of the voxels that may be used.
+    """
+
+    parcellation: Parcellation
+    confounds: Confounds
+    cleaning: Cleaning
+    mask: Path | None = None
+
+    def signals(self, path: Path, tr: float | None) -> NDArray[np.float64]:
+        """Take the signals (region, time) from one image.
+
+        Parameters
+        ----------
+        path : Path
+            A 4-D image.
+        tr : float or None
+            Its repetition time in seconds; needed by filters.
+
+        Returns
+        -------
+        ndarray
+            NaN where a region has no voxel in the image.
+        """
+        volumes, affine = load_image(path, 4)
+        finite = np.isfinite(volumes.sum(axis=3, dtype=np.float64))
+        volumes[~finite] = 0.0
+        valid = finite & self._inside_mask(affine, finite.shape)
+        options = self.cleaning.masker_options(tr)
+        covered, masker = self.parcellation.masker(affine, valid, options)
+        if not covered.any():
+            raise UnreadableFileError(
+                f"Expected regions inside the image {path}, found none; is it in MNI space?"
+            )
+        confounds, kept = self.confounds.load(path)
+        try:
+            means = masker.fit().transform(
+                make_image(volumes, affine), confounds=confounds, sample_mask=kept
+            )
+        except ValueError as error:
+            raise UnreadableFileError(
+                f"nilearn could not take signals from {path} ({error}); check the image and the "
+                "options."
+            ) from error
+        signals = np.full((len(self.parcellation.regions), means.shape[0]), np.nan)
+        signals[covered] = means.T
+        return signals
+
+    def _inside_mask(
+        self, affine: NDArray[np.float64], shape: tuple[int, ...]
+    ) -> NDArray[np.bool_]:
+        if self.mask is None:
+            return np.ones(shape, dtype=np.bool_)
+        mask, mask_affine = load_image(self.mask, 3)
+        return to_grid((mask != 0).astype(np.int8), mask_affine, affine, shape).astype(np.bool_)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options as plain values, for the provenance."""
+        strategy = self.confounds.strategy
+        return {
+            "mask": None if self.mask is None else str(self.mask),
+            "confounds": strategy if isinstance(strategy, str) else list(strategy),
+            "confound_options": dict(self.confounds.options),
+            **asdict(self.cleaning),
+        }
 
 
 @checked

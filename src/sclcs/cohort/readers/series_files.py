@@ -1,20 +1,21 @@
-"""One scan in one file, of any format that pipelines write: text, .npy or CIFTI.
-
-A file is looked at first (how many regions, their names, which axis is time) and read later.
-"""
+"""Opening .npy and .npz files safely: nothing is unpickled, damage is named."""
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import IO, Any, Literal, get_args
 
+import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.cohort.readers.array_files import open_npy
-from sclcs.cohort.readers.cifti import load_ptseries, peek_ptseries
+from sclcs._core.errors import InputError, UnreadableFileError, name_first
+from sclcs._core.gate import explain_damage, refuse_inflated
+from sclcs._core.lazy import import_extra
 from sclcs.cohort.readers.text_matrix import (
     TextLayout,
     load_text_matrix,
@@ -22,18 +23,158 @@ from sclcs.cohort.readers.text_matrix import (
     plain_suffix,
     row_labels,
 )
-from sclcs.core.errors import InputError, UnreadableFileError, name_first
 
 __all__ = [
     "SERIES_ENDINGS",
     "Layout",
+    "NpzArchive",
     "SeriesFile",
     "is_series_file",
+    "load_ptseries",
     "look_at",
+    "open_npy",
     "oriented",
+    "peek_ptseries",
     "require_layout",
     "series_stem",
 ]
+
+
+class NpzArchive:
+    """The arrays of an .npz file, known by shape and type before any is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with explain_damage(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                held = member.compress_size
+                refuse_inflated(path, member.file_size, held=held, packed=held < member.file_size)
+            self._headers = {
+                name.removesuffix(".npy"): _header(archive.open(name))
+                for name in archive.namelist()
+            }
+            for member in archive.infolist():
+                shape, dtype = self._headers[member.filename.removesuffix(".npy")]
+                _refuse_inflated_array(path, shape, dtype, member.file_size)
+        pickled = [name for name, (_, dtype) in self._headers.items() if dtype.hasobject]
+        if pickled:
+            raise _refusal_to_unpickle(f"{path} under {', '.join(pickled)}")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the arrays."""
+        return list(self._headers)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array without reading it."""
+        return self._headers[name][0]
+
+    def kind(self, name: str) -> str:
+        """Return the numpy kind of an array ('f', 'i', 'U', ...) without reading it."""
+        return self._headers[name][1].kind
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Read one array."""
+        with (
+            explain_damage(self.path, "an .npz archive"),
+            np.load(self.path, allow_pickle=False) as archive,
+        ):
+            return np.asarray(archive[name])
+
+
+def open_npy(path: Path) -> NDArray[Any]:
+    """Open an .npy file as a memory map, so that only what is used is read."""
+    with explain_damage(path, "an .npy array"):
+        with path.open("rb") as stream:
+            shape, dtype = _header(stream)
+        if dtype.hasobject:
+            raise _refusal_to_unpickle(str(path))
+        _refuse_inflated_array(path, shape, dtype, path.stat().st_size)
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    with stream:
+        version = np.lib.format.read_magic(stream)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+        else:  # 2.0, and 3.0 which differs in the encoding of names of fields only
+            shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    return shape, dtype
+
+
+def _refuse_inflated_array(
+    path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], held: int
+) -> None:
+    if any(size < 0 for size in shape):
+        raise ValueError(f"it declares the shape {shape}")
+    refuse_inflated(path, prod(shape) * dtype.itemsize, held=held)
+
+
+def _refusal_to_unpickle(where: str) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"Expected plain arrays, found pickled Python objects in {where}; they are never loaded, "
+        "because a pickle can run any code. Save numbers and strings as plain numpy arrays "
+        "(dtype other than object)."
+    )
+
+
+def peek_ptseries(path: Path) -> tuple[tuple[str, ...], int, float | None]:
+    """Look at the header of a parcellated time series.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.ptseries.nii`` file.
+
+    Returns
+    -------
+    names : tuple of str
+        Of the parcels.
+    n_times : int
+        Time points.
+    tr : float or None
+        Repetition time in seconds; None if the series is not one of time.
+    """
+    image = _open(path)
+    with explain_damage(path, "a CIFTI file"):
+        series, parcels = image.header.get_axis(0), image.header.get_axis(1)
+    names = tuple(str(name) for name in parcels.name)
+    if len(set(names)) < len(names):
+        raise UnreadableFileError(
+            f"Expected each parcel once in {path}, but names are repeated; correct the atlas."
+        )
+    seconds = float(series.step) if str(series.unit).upper() == "SECOND" else 0.0
+    return names, len(series), seconds if np.isfinite(seconds) and seconds > 0 else None
+
+
+def load_ptseries(path: Path) -> NDArray[Any]:
+    """Load the numbers of a parcellated time series (time, parcel)."""
+    image = _open(path)
+    with explain_damage(path, "a CIFTI file"):
+        return np.asarray(image.dataobj)
+
+
+def _open(path: Path) -> Any:  # noqa: ANN401 (nibabel has no types)
+    nib = import_extra("nibabel", "nifti")
+    with explain_damage(path, "a CIFTI file"):
+        image = nib.load(path)
+        declared = prod(image.shape) * int(image.get_data_dtype().itemsize)
+        refuse_inflated(path, declared, packed=path.name.endswith(".gz"))
+        kinds = [type(image.header.get_axis(k)).__name__ for k in range(len(image.shape))]
+    if kinds != ["SeriesAxis", "ParcelsAxis"]:
+        raise UnreadableFileError(
+            f"Expected a parcellated time series (series x parcels) in {path}, found "
+            f"{' x '.join(kinds)}; parcellate it first (wb_command -cifti-parcellate)."
+        )
+    return image
+
 
 Layout = Literal["auto", "scan-time-region", "scan-region-time"]
 

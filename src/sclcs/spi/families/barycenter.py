@@ -16,9 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "BarycenterParameters", "compute"]
 

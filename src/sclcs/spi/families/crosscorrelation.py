@@ -26,10 +26,9 @@ from typing import Literal
 import numpy as np
 import scipy.fft
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel, reducing_kernel
-from sclcs.numerics.vector import dot
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array, kernel, reducing_kernel
+from sclcs.spi.numerics.vector import dot
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "CrossCorrelationParameters", "compute"]
 

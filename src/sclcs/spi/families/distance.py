@@ -8,10 +8,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import reducing_kernel
-from sclcs.numerics.vector import dot
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array, reducing_kernel
+from sclcs.spi.numerics.vector import dot
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "DistanceParameters", "compute"]
 

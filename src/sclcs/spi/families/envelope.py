@@ -14,9 +14,8 @@ from types import MappingProxyType
 import numpy as np
 import scipy.fft
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import reducing_kernel
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array, reducing_kernel
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "EnvelopeParameters", "compute"]
 

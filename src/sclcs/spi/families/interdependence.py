@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.numerics.arrays import Array
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "InterdependenceParameters", "compute"]
 

@@ -12,9 +12,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.own import FamilyContext
 from sclcs.spi.squared import Form, both_forms, in_forms
 
 __all__ = ["MEMBERS", "compute"]

@@ -8,15 +8,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.numerics.alignment import (
+from sclcs.spi.numerics.alignment import (
     Constraint,
     Limits,
     antidiagonal_band,
     fill_common_lengths,
 )
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "LcssParameters", "compute"]
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from scipy.stats import rankdata
 
-from sclcs.numerics.arrays import Array
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array
+from sclcs.spi.own import FamilyContext
 from sclcs.spi.squared import Form, both_forms, in_forms
 
 __all__ = ["MEMBERS", "compute"]

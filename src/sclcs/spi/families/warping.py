@@ -13,17 +13,16 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.numerics.alignment import (
+from sclcs.spi.numerics.alignment import (
     Constraint,
     Limits,
     antidiagonal_band,
     fill_costs,
     table_shape,
 )
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel
-from sclcs.numerics.soft_alignment import SoftTables, soft_alignment, soft_tables
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.soft_alignment import SoftTables, soft_alignment, soft_tables
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "WarpingParameters", "compute"]
 

@@ -24,8 +24,8 @@ from typing import Literal
 
 import numpy as np
 
-from sclcs.numerics.arrays import Array
-from sclcs.spi.context import FamilyContext
+from sclcs.spi.numerics.compiling import Array
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "WaveletParameters", "compute"]
 

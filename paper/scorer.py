@@ -1,0 +1,224 @@
+"""Scores of operators on many core-sets, each computed once and kept."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs._core.files import write_bytes
+from sclcs._core.identity import Identity
+from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort.signals import id_order
+from sclcs.stats import (
+    Criterion,
+    Inquiry,
+    PairRules,
+    Question,
+    equivalence_groups,
+    evaluate,
+    find_criterion,
+    find_target,
+    make_question,
+    share_scores,
+)
+from sclcs.stats.ranking_table import RANKING_VERSION
+from sclcs.store.fc_store import FCStore
+
+Floats = NDArray[np.float64]
+#: The well-conditioned score, and the one that comes near the paper's numbers; both the paper's
+#: way: every pair counts alike, and windows that share time points are compared.
+SCORES = ("cohen_d", "ratio")
+#: The default score of each task, over pairs that share nothing, classes counting alike.
+SOUND = "sound"
+
+
+class Scorer:
+    """How well operators separate the classes of tasks, on any core-set.
+
+    Parameters
+    ----------
+    source : FCStore
+        The matrices of all samples.
+    operators : sequence of str
+        Which operators.
+    folder : Path
+        Where scores are kept; shared by experiments on one store.
+    jobs : int
+        Threads.
+    sound : bool
+        Score by the default of each task instead of the paper's way.
+    """
+
+    def __init__(
+        self,
+        source: FCStore,
+        operators: Sequence[str],
+        folder: Path,
+        *,
+        jobs: int = 1,
+        sound: bool = False,
+    ) -> None:
+        self.scores = (SOUND,) if sound else SCORES
+        self._rules = PairRules() if sound else PairRules.paper()
+        self.source = source
+        self.operators = list(operators)
+        self._folder = folder
+        self._jobs = jobs
+        self._groups = equivalence_groups(self.operators)
+        # A score is known only if these matrices gave it.
+        self._versions = {name: str(source.stamp(name)) for name in self.operators}
+
+    def full(self, task: str) -> pd.DataFrame:
+        """Return the scores on all samples; one row per operator, one column per score."""
+        return self.core([(task, None)])[0]
+
+    def core(self, requests: Sequence[tuple[str, CoreSet | None]]) -> list[pd.DataFrame]:
+        """Return the scores on core-sets, all evaluated in one pass over the operators.
+
+        Parameters
+        ----------
+        requests : sequence of (task, core-set)
+            None as core-set means all samples.
+
+        Returns
+        -------
+        list of DataFrame
+            Operators by scores; NaN where a score does not exist.
+        """
+        places = [self._place("scores", task, core) for task, core in requests]
+        known = {place: self._current(self._read(place)) for place in dict.fromkeys(places)}
+        todo = {
+            place: request
+            for place, request in zip(places, requests, strict=True)
+            if not set(self.operators) <= set(known[place].index)
+        }
+        if todo:
+            known |= self._evaluate(todo, known)
+        return [self._shared(known[place]) for place in places]
+
+    def _evaluate(
+        self,
+        todo: dict[Path, tuple[str, CoreSet | None]],
+        known: dict[Path, pd.DataFrame],
+    ) -> dict[Path, pd.DataFrame]:
+        missing = {name for place in todo for name in set(self.operators) - set(known[place].index)}
+        wanted = [name for name in self.operators if name in missing]
+        asked = [self._criteria(task) for task, _ in todo.values()]
+        inquiries = [
+            Inquiry(self._question(*request), tuple(criteria.values()))
+            for request, criteria in zip(todo.values(), asked, strict=True)
+        ]
+        answers = evaluate(self.source, wanted, inquiries, n_jobs=self._jobs)
+        found = {}
+        for place, answer, criteria in zip(todo, answers, asked, strict=True):
+            points = {score: answer.point[row.name] for score, row in criteria.items()}
+            new = pd.DataFrame(points, index=answer.operators)
+            kept = known[place].drop(index=wanted, errors="ignore")
+            found[place] = pd.concat([kept, new]) if len(kept) else new
+            columns = {name: found[place][name].to_numpy(dtype=np.float64) for name in self.scores}
+            names = [str(name) for name in found[place].index]
+            stamps = [self._version(name) for name in names]
+            _write(place, columns | {"operators": np.array(names), "versions": np.array(stamps)})
+        return found
+
+    def _version(self, name: str) -> str:
+        """Return what decides an operator's numbers in the store; nothing if it is not there."""
+        if name not in self._versions:
+            known = name in self.source.stamps
+            self._versions[name] = str(self.source.stamp(name)) if known else ""
+        return self._versions[name]
+
+    def _current(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the scores that the store's matrices gave, and not earlier ones."""
+        good = [
+            version == self._version(str(name)) for name, version in table.pop("versions").items()
+        ]
+        return table[good]
+
+    def halves(self, task: str, splits: int, seed: int = 0) -> dict[str, Floats]:
+        """Return the scores (operator, half) on random halves of the subjects.
+
+        Columns 2i and 2i + 1 are the two halves of split i.
+        """
+        place = self._place("halves", task, None, splits=splits, seed=seed)
+        if not place.exists():
+            question = self._question(task, None)
+            criteria = self._criteria(task)
+            halves = question.halves(splits, seed)
+            inquiry = Inquiry(question, tuple(criteria.values()), halves)
+            (answer,) = evaluate(self.source, self.operators, [inquiry], n_jobs=self._jobs)
+            _write(place, {score: answer.drawn[row.name] for score, row in criteria.items()})
+        with np.load(place, allow_pickle=False) as stored:
+            return {score: share_scores(stored[score], self._groups) for score in self.scores}
+
+    def _criteria(self, task: str) -> dict[str, Criterion]:
+        """Return what a task is scored by, under the names of the columns."""
+        if self.scores == SCORES:
+            return {name: find_criterion(name) for name in SCORES}
+        return {SOUND: find_criterion(None, find_target(self.source.samples, task))}
+
+    def _question(self, task: str, core: CoreSet | None) -> Question:
+        return make_question(
+            self.source.samples,
+            task,
+            core,
+            rules=self._rules,
+            n_timepoints=self.source.n_timepoints,
+        )
+
+    def _place(
+        self, kind: str, task: str, core: CoreSet | None, *, splits: int = 0, seed: int = 0
+    ) -> Path:
+        """Return the file of scores: another one whenever what they depend on is different."""
+        inputs: dict[str, Any] = {"cohort": self.source.fingerprint}
+        if core is not None:
+            order = id_order(core.sample_ids)
+            inputs["samples"] = [core.sample_ids[place] for place in order]
+            if core.weight is not None:
+                inputs["weights"] = [float(core.weight[place]) for place in order]
+        if splits:  # one file for all operators, which is not added to
+            inputs["operators"] = self._versions
+        criteria = self._criteria(task).values()
+        identity = Identity(
+            kind,
+            inputs=inputs,
+            parameters={
+                "task": task,
+                "scores": [criterion.name for criterion in criteria],
+                "rules": asdict(self._rules),
+                "splits": splits,
+            },
+            versions={
+                "ranking": RANKING_VERSION,
+                **{criterion.name: criterion.version for criterion in criteria},
+            },
+            seeds={"splits": seed},
+        )
+        return self._folder / f"{kind}-{identity.digest(24)}.npz"
+
+    def _shared(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Give equivalent operators one score, as a ranking does."""
+        chosen = table.loc[self.operators]
+        shared = {name: share_scores(chosen[name].to_numpy(), self._groups) for name in self.scores}
+        return pd.DataFrame(shared, index=self.operators)
+
+    def _read(self, place: Path) -> pd.DataFrame:
+        if not place.exists():
+            return pd.DataFrame(columns=[*self.scores, "versions"], dtype=np.float64)
+        with np.load(place, allow_pickle=False) as stored:
+            columns = {name: stored[name] for name in (*self.scores, "versions")}
+            return pd.DataFrame(columns, index=stored["operators"])
+
+
+def _write(place: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    content = io.BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(place, content.getvalue())

@@ -1,1 +1,0 @@
-"""Facts of scans besides their signals: head motion, and labels that arrive later."""

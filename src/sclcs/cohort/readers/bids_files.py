@@ -1,0 +1,282 @@
+"""BIDS file names: entities, suffix, extension.
+
+``sub-01_ses-2_task-rest_run-1_space-fsLR_seg-Glasser_timeseries.tsv`` is a chain of
+entities (``key-label``), a suffix (``timeseries``) and an extension (``.tsv``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from sclcs._core.errors import InputError, UnknownNameError, name_first
+from sclcs._core.files import require_existing
+
+__all__ = [
+    "COMBINED_RUNS",
+    "SEPARATE_RUNS",
+    "BidsFile",
+    "BidsName",
+    "Choice",
+    "find_files",
+    "parse_bids_name",
+    "require_one_file_per_scan",
+    "select_files",
+]
+
+
+# What was done to a scan, as opposed to which scan it is.
+DERIVED_ENTITIES = frozenset(
+    {"space", "res", "den", "seg", "atlas", "scale", "label", "stat", "desc", "cohort"}
+    | {"reg", "feature", "setting"}  # of C-PAC and HALFpipe: which regressors, which feature
+)
+
+_KEY = re.compile(r"[A-Za-z0-9]+")
+
+
+@dataclass(frozen=True)
+class BidsName:
+    """A file name taken apart.
+
+    Parameters
+    ----------
+    entities : mapping of str to str
+        Labels by key, in the order of the name.
+    suffix : str
+        The last part, for example ``timeseries`` or ``bold``.
+    extension : str
+        With its first dot, for example ``.nii.gz``; may be empty.
+    """
+
+    entities: Mapping[str, str]
+    suffix: str
+    extension: str
+
+    def __str__(self) -> str:
+        return f"{_joined(self.entities)}_{self.suffix}{self.extension}"
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The entities that say which scan it is (subject, session, task, run, ...)."""
+        return {k: v for k, v in self.entities.items() if k not in DERIVED_ENTITIES}
+
+    @property
+    def scan_id(self) -> str:
+        """The identity as one name, for example ``sub-01_ses-2_task-rest_run-1``."""
+        return _joined(self.identity)
+
+    @property
+    def parcellation(self) -> str | None:
+        """The atlas the regions come from: the `seg` entity or the older `atlas`."""
+        return self.entities.get("seg") or self.entities.get("atlas")
+
+
+def _joined(entities: Mapping[str, str]) -> str:
+    return "_".join(f"{key}-{label}" for key, label in entities.items())
+
+
+def parse_bids_name(path: str | os.PathLike[str]) -> BidsName | None:
+    """Take a file name apart.
+
+    Parameters
+    ----------
+    path : path-like
+        A file; folders in front are ignored.
+
+    Returns
+    -------
+    BidsName or None
+        None if the name is not one of BIDS: no entity, no suffix, or an entity twice.
+
+    Examples
+    --------
+    >>> name = parse_bids_name("sub-01_task-rest_seg-Glasser_timeseries.tsv")
+    >>> name.scan_id, name.parcellation, name.suffix, name.extension
+    ('sub-01_task-rest', 'Glasser', 'timeseries', '.tsv')
+    >>> parse_bids_name("README.md") is None
+    True
+    """
+    *parts, last = PurePath(path).name.split("_")
+    suffix, dot, rest = last.partition(".")
+    entities: dict[str, str] = {}
+    for part in parts:
+        key, _, label = part.partition("-")
+        if not label or not _KEY.fullmatch(key) or key in entities:
+            return None
+        entities[key] = label
+    if not entities or not suffix or "-" in suffix:
+        return None
+    return BidsName(entities, suffix, dot + rest)
+
+
+Choice = str | Sequence[str] | None
+
+COMBINED_RUNS = "combined"
+SEPARATE_RUNS = "separate"
+
+# C-PAC may join subject and session, HALFpipe has a folder per task.
+_SCAN_FOLDERS = (
+    "sub-*/func",
+    "sub-*/ses-*/func",
+    "sub-*/func/task-*",
+    "sub-*/ses-*/func/task-*",
+)
+
+
+@dataclass(frozen=True)
+class BidsFile:
+    """A file and its name taken apart."""
+
+    path: Path
+    name: BidsName
+
+    @property
+    def subject(self) -> str:
+        """The subject as BIDS tables name it, for example ``sub-01``."""
+        return f"sub-{self.name.entities['sub']}"
+
+    def facts(self) -> dict[str, str | None]:
+        """Return the session, task and run of the file."""
+        keys = {"session": "ses", "task": "task", "run": "run"}
+        return {fact: self.name.entities.get(key) for fact, key in keys.items()}
+
+
+def find_files(
+    folder: str | os.PathLike[str], wanted: Callable[[BidsName], bool], what: str
+) -> list[BidsFile]:
+    """Find the functional files of a derivative folder whose names are wanted.
+
+    Parameters
+    ----------
+    folder : path-like
+        The derivative folder, the one that holds ``sub-*``.
+    wanted : callable
+        Says whether a name is one.
+    what : str
+        What is looked for, for the message.
+
+    Returns
+    -------
+    list of BidsFile
+        Sorted by path; at least one.
+    """
+    folder = require_existing(folder, "derivative folder")
+    files = []
+    for pattern in _SCAN_FOLDERS:
+        for path in sorted(folder.glob(f"{pattern}/*")):
+            name = parse_bids_name(path)
+            if name is not None and "sub" in name.entities and wanted(name):
+                files.append(BidsFile(path, name))
+    if not files:
+        raise InputError(
+            f"Expected {what} in sub-*/[ses-*/]func/[task-*/] under {folder}, found none; "
+            f"{_where_to_look(folder)}"
+        )
+    return sorted(files, key=lambda file: file.path)
+
+
+def _where_to_look(folder: Path) -> str:
+    pipelines = sorted(p for p in folder.glob("derivatives/*") if p.is_dir())
+    if pipelines:
+        return f"give one of its derivatives: {name_first(pipelines)}."
+    return "give the folder of the derivative that holds the subjects."
+
+
+def select_files(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> list[BidsFile]:
+    """Keep the files with the chosen labels.
+
+    Parameters
+    ----------
+    files : sequence of BidsFile
+        Where to choose from.
+    choices : mapping of str to str, sequence of str or None
+        The wanted labels by entity key; None takes any. For `run` also
+        ``"combined"`` (files without a run) and ``"separate"`` (files with one).
+
+    Returns
+    -------
+    list of BidsFile
+        At least one.
+    """
+    chosen = list(files)
+    for key, choice in choices.items():
+        if choice is None:
+            continue
+        matching = [file for file in chosen if _matches(key, file.name.entities.get(key), choice)]
+        if not matching:
+            known = sorted({file.name.entities.get(key) or "(none)" for file in chosen})
+            wanted = [choice] if isinstance(choice, str) else choice
+            raise UnknownNameError(
+                f"Expected files with {key}-{name_first(wanted)}, but the labels of {key} found "
+                f"are {name_first(known, 20)}; choose one of these."
+            )
+        chosen = matching
+    return chosen
+
+
+def _matches(key: str, label: str | None, choice: str | Sequence[str]) -> bool:
+    if key == "run" and choice == COMBINED_RUNS:
+        return label is None
+    if key == "run" and choice == SEPARATE_RUNS:
+        return label is not None
+    wanted = [choice] if isinstance(choice, str) else [str(one) for one in choice]
+    return label is not None and _plain(key, label) in {_plain(key, one) for one in wanted}
+
+
+def _plain(key: str, label: str) -> str:
+    """Drop ``key-`` in front; a run is a number, so 01 is 1."""
+    label = label.removeprefix(f"{key}-")
+    return label.lstrip("0") or "0" if key == "run" and label.isdigit() else label
+
+
+def require_one_file_per_scan(files: Sequence[BidsFile]) -> None:
+    """Raise if a scan has several files, or once as runs and once as their combination."""
+    by_scan: dict[str, list[BidsFile]] = defaultdict(list)
+    for file in files:
+        by_scan[file.name.scan_id].append(file)
+    for scan_id, group in by_scan.items():
+        if len(group) > 1:
+            raise InputError(_several_files(scan_id, group))
+    combined = [f for f in files if "run" not in f.name.entities]
+    for whole in combined:
+        runs = [f for f in files if _is_run_of(f.name, whole.name)]
+        if runs:
+            raise InputError(
+                f"Expected each scan once, but {whole.path.name} seems to join the runs "
+                f"{name_first(f.path.name for f in runs)}; choose run='{COMBINED_RUNS}' or "
+                f"run='{SEPARATE_RUNS}' (--run)."
+            )
+
+
+def _several_files(scan_id: str, group: Sequence[BidsFile]) -> str:
+    keys = list(dict.fromkeys(key for file in group for key in file.name.entities))
+    labels = {key: {file.name.entities.get(key) for file in group} for key in keys}
+    differing = [key for key in keys if len(labels[key]) > 1]
+    found = [f"{key} ({name_first(sorted(map(str, labels[key])))})" for key in differing]
+    advice = " or ".join(_how_to_choose(key) for key in differing)
+    return (
+        f"Expected one file per scan, but {scan_id} has {len(group)}: "
+        f"{name_first(file.path.name for file in group)}; they differ in "
+        f"{' and '.join(found) or 'their extension'}: "
+        f"{f'choose with {advice}' if advice else 'remove one'}."
+    )
+
+
+def _how_to_choose(key: str) -> str:
+    option = {"ses": "session", "seg": "atlas"}.get(key, key)
+    if option in {"atlas", "space", "desc", "session", "task", "run"}:
+        return f"{option}='LABEL' (--{option} LABEL)"
+    return f"entities={{'{key}': 'LABEL'}} (--entity {key}=LABEL)"
+
+
+def _is_run_of(part: BidsName, whole: BidsName) -> bool:
+    # XCP-D joins runs and, where they differ, phase-encoding directions.
+    ignored = {"run", "dir"}
+    same = {k: v for k, v in part.identity.items() if k not in ignored}
+    return "run" in part.entities and same == {
+        k: v for k, v in whole.identity.items() if k not in ignored
+    }

@@ -1,0 +1,400 @@
+"""How strong each effect of a simulated cohort is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs._core.errors import InputError, UnknownNameError, name_first
+from sclcs._core.identity import generator
+
+__all__ = [
+    "Anatomy",
+    "Effects",
+    "Motion",
+    "Scanner",
+    "fisher_change",
+    "haemodynamic_response",
+    "mixing_matrix",
+    "population_anatomy",
+    "state_sequence",
+]
+
+
+_SHARES = ("noise", "motion_share")
+_BELOW_ONE = ("noise", "colour")
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Strengths of everything that shapes a simulated scan.
+
+    The defaults are calibrated on a real cohort of 33 regions
+    (``tools/calibrate_simulator.py``); zero switches an effect off. Connectivity strengths
+    are the root mean square, over pairs of regions, of the change of the log-connectivity
+    (the matrix logarithm of the correlation matrix, in which effects add up and every sum
+    is a valid connectivity).
+
+    Parameters
+    ----------
+    subject : float
+        Stable deviation of each subject from the population (log-connectivity).
+    subject_global : float
+        Stable deviation of each subject's overall level of connectivity: standard
+        deviation of a factor on the strongest mode of the population (log-connectivity).
+    session : float
+        Deviation of one scan of a subject from another (log-connectivity). Not
+        calibrated: the real cohort has one scan per subject.
+    site : float
+        Deviation of each site (log-connectivity).
+    group : float
+        Deviation of each diagnostic group from the mean of the groups
+        (log-connectivity).
+    state : float
+        Deviation of each brain state, shared by all subjects (log-connectivity).
+    dwell_seconds : float
+        Mean time in a state before the next change.
+    noise : float
+        Share of the variance of each region that is measurement noise, between 0 and 1.
+    colour : float
+        Lag-1 coefficient of the noise before band-limitation, between 0 (white) and 1.
+    motion_share : float
+        Share of scans with motion artefacts.
+    motion_size : float
+        Size of an artefact, in standard deviations of a region before band-limitation.
+    amplitude : float
+        Spread of the standard deviations of the regions: standard deviation of their
+        logarithm.
+    low_hz, high_hz : float
+        Pass band of the preprocessing that is imitated.
+    """
+
+    subject: float = 0.208
+    subject_global: float = 0.6
+    session: float = 0.075
+    site: float = 0.049
+    group: float = 0.0095
+    state: float = 0.092
+    dwell_seconds: float = 140.0
+    noise: float = 0.25
+    colour: float = 0.39
+    motion_share: float = 0.2
+    motion_size: float = 2.0
+    amplitude: float = 0.3
+    low_hz: float = 0.01
+    high_hz: float = 0.1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not math.isfinite(value) or value < 0:
+                raise InputError(
+                    f"Expected the effect {field.name} to be 0 or a positive number, got {value}."
+                )
+        for name in _SHARES:
+            if getattr(self, name) > 1:
+                raise InputError(f"Expected {name} between 0 and 1, got {getattr(self, name)}.")
+        for name in _BELOW_ONE:
+            if getattr(self, name) >= 1:
+                raise InputError(f"Expected {name} below 1, got {getattr(self, name)}.")
+        if self.dwell_seconds == 0:
+            raise InputError(
+                "Expected dwell_seconds above 0, got 0; to switch states off, use state=0."
+            )
+        if self.low_hz >= self.high_hz:
+            raise InputError(
+                f"Expected low_hz below high_hz, got {self.low_hz} and {self.high_hz}."
+            )
+
+    def change(self, strengths: Mapping[str, float]) -> Effects:
+        """Return the effects with some strengths replaced; unknown names are an error."""
+        known = [field.name for field in fields(self)]
+        unknown = [name for name in strengths if name not in known]
+        if unknown:
+            raise UnknownNameError(
+                f"Unknown effects: {name_first(unknown)}; known ones are {', '.join(known)}."
+            )
+        return replace(self, **strengths)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the strengths, for the provenance."""
+        return asdict(self)
+
+
+Floats = NDArray[np.float64]
+
+# The population is the same for every seed, as the human default-mode network is.
+_POPULATION_SEED = 33
+_N_NETWORKS = 5
+_GLOBAL_LOADING = 0.62
+_NETWORK_LOADING = 0.565
+_LOADING_SPREAD = 0.155
+_HIGHEST_COMMUNALITY = 0.92
+N_STATES = 4
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """What all simulated subjects share.
+
+    Parameters
+    ----------
+    log_connectivity : ndarray, shape (region, region)
+        Matrix logarithm of the population's correlation matrix.
+    strongest_mode : ndarray, shape (region, region)
+        Projector on the leading eigenvector of the population.
+    """
+
+    log_connectivity: Floats
+    strongest_mode: Floats
+
+    def pattern(self, strength: float, seed: int, *axes: object) -> Floats:
+        """Draw a symmetric deviation of the log-connectivity.
+
+        Its off-diagonal root mean square is `strength` exactly.
+        """
+        n = len(self.log_connectivity)
+        draw = generator(seed, "simulate", *axes).standard_normal((n, n))
+        deviation = draw + draw.T
+        # The exponential magnifies the strongest mode; left in, it would drown the pattern.
+        deviation -= self.strongest_mode @ deviation @ self.strongest_mode
+        np.fill_diagonal(deviation, 0.0)
+        size = np.sqrt(np.sum(deviation**2) / (n * (n - 1)))
+        return np.asarray(deviation * (strength / size))
+
+    def states(self, effects: Effects, seed: int) -> Floats:
+        """Draw the brain states (state, region, region), zero on average."""
+        drawn = np.stack(
+            [self.pattern(effects.state, seed, "state", number) for number in range(N_STATES)]
+        )
+        centred = drawn - drawn.mean(axis=0)
+        return np.asarray(centred * np.sqrt(N_STATES / (N_STATES - 1)))
+
+    def subject(self, effects: Effects, seed: int, name: str) -> Floats:
+        """Draw the stable deviation of a subject."""
+        level = generator(seed, "simulate", "level", name).standard_normal()
+        return (
+            self.pattern(effects.subject, seed, "subject", name)
+            + effects.subject_global * level * self.strongest_mode
+        )
+
+
+def population_anatomy(regions: int) -> Anatomy:
+    """Return the population of a number of regions: one global factor and a few networks."""
+    draw = generator(_POPULATION_SEED, "simulate", "population", regions)
+    network = np.arange(regions) * min(_N_NETWORKS, regions) // regions
+    loadings = np.zeros((regions, 1 + _N_NETWORKS))
+    loadings[:, 0] = _GLOBAL_LOADING
+    loadings[np.arange(regions), 1 + network] = _NETWORK_LOADING
+    used = loadings != 0
+    loadings[used] += _LOADING_SPREAD * draw.standard_normal(used.sum())
+    communality = np.sum(loadings**2, axis=1, keepdims=True)
+    loadings *= np.sqrt(np.minimum(1.0, _HIGHEST_COMMUNALITY / communality))
+    correlation = loadings @ loadings.T
+    np.fill_diagonal(correlation, 1.0)
+    values, vectors = np.linalg.eigh(correlation)
+    leading = vectors[:, -1]
+    log_connectivity = (vectors * np.log(values)) @ vectors.T
+    return Anatomy(log_connectivity, np.outer(leading, leading))
+
+
+def mixing_matrix(log_connectivity: Floats) -> Floats:
+    """Return A such that A times white noise has the connectivity (batches allowed)."""
+    values, vectors = np.linalg.eigh(log_connectivity)
+    root = (vectors * np.exp(values / 2)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return np.asarray(root / np.linalg.norm(root, axis=-1, keepdims=True))
+
+
+def correlation_of(log_connectivity: Floats) -> Floats:
+    """Return the correlation matrix of a log-connectivity (batches allowed)."""
+    root = mixing_matrix(log_connectivity)
+    return np.asarray(root @ np.swapaxes(root, -1, -2))
+
+
+def fisher_change(anatomy: Anatomy, deviations: Floats) -> NDArray[np.float32]:
+    """Return the change of the Fisher-z connectivity that deviations alone make.
+
+    Parameters
+    ----------
+    anatomy : Anatomy
+        The population.
+    deviations : ndarray, shape (name, region, region)
+        Deviations of the log-connectivity.
+
+    Returns
+    -------
+    ndarray of float32, shape (name, region, region)
+        Zero on the diagonal.
+    """
+    reference = _fisher_z(correlation_of(anatomy.log_connectivity))
+    changed = _fisher_z(correlation_of(anatomy.log_connectivity + deviations))
+    return np.asarray(changed - reference, dtype=np.float32)
+
+
+def _fisher_z(correlation: Floats) -> Floats:
+    off_diagonal = correlation * (1.0 - np.eye(correlation.shape[-1]))
+    return np.arctanh(np.clip(off_diagonal, -1 + 1e-12, 1 - 1e-12))
+
+
+_MARGIN_SECONDS = 60.0  # filters settle outside the part that is kept
+_EVENTS_PER_MINUTE = 0.6
+_QUIET_MOTION_MM = 0.08
+_SPREAD_OF_MOTION = 0.35
+_MM_PER_EVENT = 0.05
+
+
+def haemodynamic_response(tr: float) -> Floats:
+    """Sample the canonical double-gamma response at the repetition time.
+
+    A gamma density with its peak at 5 s minus a sixth of one with its peak at 15 s.
+    """
+    from scipy.stats import gamma
+
+    seconds = np.arange(0.0, 32.0, tr)
+    response = gamma.pdf(seconds, 6) - gamma.pdf(seconds, 16) / 6
+    return np.asarray(response / np.linalg.norm(response))
+
+
+def state_sequence(
+    n_timepoints: int, n_states: int, dwell_points: float, draw: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw which state is active at each time point; a change always goes to another state."""
+    leave = draw.random(n_timepoints) < 1.0 / max(dwell_points, 1.0)
+    leave[0] = False
+    steps = np.where(leave, draw.integers(1, n_states, n_timepoints), 0)
+    return np.asarray((draw.integers(n_states) + np.cumsum(steps)) % n_states, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The motion of one scan: an artefact trace (or none) and the mean displacement in mm."""
+
+    trace: Floats | None
+    displacement: float
+
+
+@dataclass(frozen=True)
+class Scanner:
+    """Turns mixing matrices into the signals of scans of one length.
+
+    Parameters
+    ----------
+    n_timepoints : int
+        Length of a scan.
+    tr : float
+        Repetition time in seconds.
+    effects : Effects
+        Strengths of noise, motion and the pass band.
+    """
+
+    n_timepoints: int
+    tr: float
+    effects: Effects
+
+    @cached_property
+    def margin(self) -> int:
+        """Time points simulated and cut off at either end."""
+        return int(np.ceil(_MARGIN_SECONDS / self.tr))
+
+    @cached_property
+    def n_simulated(self) -> int:
+        """Time points simulated, a length the Fourier transform likes."""
+        from scipy.fft import next_fast_len
+
+        return int(next_fast_len(self.n_timepoints + 2 * self.margin, real=True))
+
+    @cached_property
+    def _frequencies(self) -> Floats:
+        return np.asarray(np.fft.rfftfreq(self.n_simulated, self.tr), dtype=np.float64)
+
+    @cached_property
+    def _pass_band(self) -> Floats:
+        low, high = self.effects.low_hz, self.effects.high_hz
+        passed = (self._frequencies >= low) & (self._frequencies <= high)
+        if not passed.any():
+            raise InputError(
+                f"The pass band from {low} to {high} Hz holds no frequency of scans of "
+                f"{self.n_timepoints} time points every {self.tr} s; widen it."
+            )
+        return passed.astype(np.float64)
+
+    @cached_property
+    def _neural_filter(self) -> NDArray[np.complex128]:
+        response = np.fft.rfft(haemodynamic_response(self.tr), self.n_simulated)
+        return self._unit_gain(response * self._pass_band)
+
+    @cached_property
+    def _noise_filter(self) -> NDArray[np.complex128]:
+        turn = np.exp(-2j * np.pi * self._frequencies * self.tr)
+        return self._unit_gain(self._pass_band / (1.0 - self.effects.colour * turn))
+
+    def _unit_gain(self, response: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """Scale a filter so that white noise of variance 1 keeps its variance."""
+        doubled = np.full(len(response), 2.0)  # each frequency stands for itself and its mirror
+        doubled[0] = 1.0
+        if self.n_simulated % 2 == 0:
+            doubled[-1] = 1.0
+        gain = np.sqrt(np.sum(doubled * np.abs(response) ** 2) / self.n_simulated)
+        return np.asarray(response / gain)
+
+    def scan(
+        self, mixing: Floats, motion: Motion, draw: np.random.Generator
+    ) -> NDArray[np.float32]:
+        """Simulate one scan.
+
+        Parameters
+        ----------
+        mixing : ndarray, shape (state, region, region)
+            Mixing matrix of each state.
+        motion : Motion
+            The artefact to add.
+        draw : Generator
+            The scan's own generator.
+
+        Returns
+        -------
+        ndarray of float32, shape (region, time)
+        """
+        n_states, n_regions, _ = mixing.shape
+        dwell = self.effects.dwell_seconds / self.tr
+        states = state_sequence(self.n_simulated, n_states, dwell, draw)
+        white = draw.standard_normal((n_regions, self.n_simulated))
+        neural = np.empty_like(white)
+        for state in np.unique(states):
+            active = states == state
+            neural[:, active] = mixing[state] @ white[:, active]
+        noise = draw.standard_normal((n_regions, self.n_simulated))
+        share = self.effects.noise
+        spectrum = np.sqrt(1 - share) * self._neural_filter * np.fft.rfft(neural)
+        spectrum += np.sqrt(share) * self._noise_filter * np.fft.rfft(noise)
+        if motion.trace is not None:
+            coupling = 1.0 + 0.5 * draw.standard_normal((n_regions, 1))
+            spectrum += coupling * (self._pass_band * np.fft.rfft(motion.trace))
+        signals = np.fft.irfft(spectrum, self.n_simulated)
+        signals *= np.exp(self.effects.amplitude * draw.standard_normal((n_regions, 1)))
+        kept = slice(self.margin, self.margin + self.n_timepoints)
+        return np.asarray(signals[:, kept], dtype=np.float32)
+
+    def motion(self, draw: np.random.Generator) -> Motion:
+        """Draw whether the subject moves in a scan, and the spikes and steps if so."""
+        quiet = _QUIET_MOTION_MM * np.exp(_SPREAD_OF_MOTION * draw.standard_normal())
+        moves = draw.random() < self.effects.motion_share
+        minutes = self.n_simulated * self.tr / 60
+        n_events = 1 + draw.poisson(_EVENTS_PER_MINUTE * minutes)
+        if not moves or self.effects.motion_size == 0:
+            return Motion(None, round(float(quiet), 4))
+        trace = np.zeros(self.n_simulated)
+        for _ in range(n_events):
+            start = draw.integers(self.n_simulated)
+            size = self.effects.motion_size * draw.standard_normal()
+            is_step = draw.random() < 0.3
+            length = self.n_simulated if is_step else draw.integers(1, 4)
+            trace[start : start + length] += size
+        displacement = quiet + _MM_PER_EVENT * n_events / minutes
+        return Motion(trace, round(float(displacement), 4))

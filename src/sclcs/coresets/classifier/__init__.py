@@ -1,0 +1,1 @@
+"""The classifier of the baselines: how every sample fared while it learned."""

@@ -1,0 +1,414 @@
+"""The compact residual network: stem, three blocks, mean over time, one linear layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sclcs._core.console import progress
+from sclcs._core.identity import child_seed, generator
+from sclcs.coresets.classifier.train import ClassifierSettings
+from sclcs.coresets.encoder.training import TrainingDivergedError, read_checkpoint, write_checkpoint
+
+__all__ = [
+    "BLOCKS",
+    "FEATURES",
+    "ClassifierTraining",
+    "DynamicsRecorder",
+    "ResidualClassifier",
+    "batches",
+]
+
+
+# mypy: disable-error-code="misc,no-untyped-call"
+
+
+#: Output channels and stride of the three blocks.
+BLOCKS = ((32, 1), (64, 2), (128, 2))
+FEATURES = BLOCKS[-1][0]
+_STEM_CHANNELS = 32
+_STEM_KERNEL = {1: 7, 2: 3}
+_CONVOLUTION: dict[int, type[nn.Conv1d] | type[nn.Conv2d]] = {1: nn.Conv1d, 2: nn.Conv2d}
+_NORM: dict[int, type[nn.BatchNorm1d] | type[nn.BatchNorm2d]] = {
+    1: nn.BatchNorm1d,
+    2: nn.BatchNorm2d,
+}
+
+
+def _convolution(
+    dimensions: int, channels: tuple[int, int], kernel: int, stride: int = 1
+) -> nn.Module:
+    return nn.Sequential(
+        _CONVOLUTION[dimensions](*channels, kernel, stride=stride, padding=kernel // 2, bias=False),
+        _NORM[dimensions](channels[1]),
+    )
+
+
+class _Block(nn.Module):
+    """Two convolutions around which the input is carried."""
+
+    def __init__(self, dimensions: int, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.first = _convolution(dimensions, (n_in, n_out), 3, stride)
+        self.second = _convolution(dimensions, (n_out, n_out), 3)
+        same_shape = n_in == n_out and stride == 1
+        self.shortcut = (
+            nn.Identity() if same_shape else _convolution(dimensions, (n_in, n_out), 1, stride)
+        )
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        hidden = functional.relu(self.first(inputs), inplace=True)
+        return functional.relu(self.second(hidden) + self.shortcut(inputs), inplace=True)
+
+
+class ResidualClassifier(nn.Module):
+    """Classify windows (region, time).
+
+    Parameters
+    ----------
+    n_regions : int
+        Channels of the input, with one dimension.
+    n_classes : int
+        Number of outputs.
+    dimensions : {1, 2}
+        See :class:`~sclcs.coresets.classifier.train.ClassifierSettings`.
+    seed : int
+        Of the initial weights. Each weight has its own generator; the global one is left
+        alone.
+    """
+
+    def __init__(
+        self, n_regions: int, n_classes: int, dimensions: Literal[1, 2] = 1, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self._dimensions = dimensions
+        channels = n_regions if dimensions == 1 else 1
+        # Layers draw initial weights as they are made; those are replaced below.
+        with torch.random.fork_rng(devices=[]):
+            self.stem = _convolution(
+                dimensions, (channels, _STEM_CHANNELS), _STEM_KERNEL[dimensions]
+            )
+            before = (_STEM_CHANNELS, *(n_out for n_out, _ in BLOCKS[:-1]))
+            self.blocks = nn.Sequential(
+                *(
+                    _Block(dimensions, n_in, n_out, stride)
+                    for n_in, (n_out, stride) in zip(before, BLOCKS, strict=True)
+                )
+            )
+            self.output = nn.Linear(FEATURES, n_classes)
+        self._initialise(seed)
+
+    def _initialise(self, seed: int) -> None:
+        for name, weight in self.named_parameters():
+            rng = torch.Generator().manual_seed(child_seed(seed, "classifier", name))
+            if name.startswith("output"):  # the range that torch.nn.Linear uses
+                nn.init.uniform_(weight, -(FEATURES**-0.5), FEATURES**-0.5, generator=rng)
+            elif weight.ndim > 1:
+                nn.init.kaiming_normal_(weight, mode="fan_out", nonlinearity="relu", generator=rng)
+
+    def forward(self, windows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits (sample, class) and penultimate features (sample, 128)."""
+        inputs = windows if self._dimensions == 1 else windows[:, None]
+        hidden = self.blocks(functional.relu(self.stem(inputs), inplace=True))
+        features = hidden.flatten(2).mean(2)
+        return self.output(features), features
+
+
+#: Numbers per sample and epoch, in the order in which they are stacked.
+TRACES = ("true_probability", "other_probability", "error_norm", "margin")
+
+
+class _VectorVariance:
+    """Welford's running variance of the error vector, summed over classes."""
+
+    def __init__(self, n_samples: int, n_classes: int, window: tuple[int, int]) -> None:
+        self._first, self._last = window
+        self._mean = torch.zeros(n_samples, n_classes)
+        self._squares = torch.zeros(n_samples, dtype=torch.float64)
+
+    def add(self, rows: Tensor, epoch: int, errors: Tensor) -> None:
+        if not self._first <= epoch <= self._last:
+            return
+        before = self._mean[rows]
+        step = errors - before
+        after = before + step / (epoch - self._first + 1)
+        self._mean[rows] = after
+        self._squares[rows] += (step * (errors - after)).sum(1, dtype=torch.float64)
+
+    def state(self) -> tuple[Tensor, Tensor]:
+        return self._mean, self._squares
+
+    def restore(self, state: tuple[Tensor, Tensor]) -> None:
+        self._mean, self._squares = state
+
+    def variance(self) -> NDArray[np.float64]:
+        return np.asarray((self._squares / (self._last - self._first)).numpy())
+
+
+class DynamicsRecorder:
+    """Keeps the scalars from which every training-dynamics score is made.
+
+    Parameters
+    ----------
+    targets : Tensor of int, shape (sample,)
+        Class of each sample.
+    n_classes : int
+        Number of classes.
+    settings : ClassifierSettings
+        Number of epochs, whose features to keep, windows.
+    """
+
+    def __init__(self, targets: Tensor, n_classes: int, settings: ClassifierSettings) -> None:
+        self._targets = targets
+        self._feature_epoch = settings.kept_feature_epoch
+        # Epochs first: what a batch writes then lies together in memory.
+        self._traces = torch.full((settings.epochs, len(TRACES), len(targets)), torch.nan)
+        self.features = np.zeros((len(targets), FEATURES), dtype=np.float32)
+        self._variances = [
+            _VectorVariance(len(targets), n_classes, window) for window in settings.variance_windows
+        ]
+
+    def add(
+        self, rows: Tensor, epoch: int, logits: Tensor, log_probabilities: Tensor, features: Tensor
+    ) -> None:
+        """Record the predictions of some samples; call it without gradients.
+
+        Parameters
+        ----------
+        rows : Tensor of int
+            Which samples, on the CPU.
+        epoch : int
+            From 0.
+        logits, log_probabilities : Tensor, shape (sample, class)
+            Before and after the log-softmax.
+        features : Tensor, shape (sample, 128)
+            Input of the last layer.
+        """
+        truth = self._targets[rows].to(logits.device)[:, None]
+        true_logit = logits.gather(1, truth)
+        other_logit = logits.scatter(1, truth, -torch.inf).amax(1, keepdim=True)
+        normaliser = true_logit - log_probabilities.gather(1, truth)
+        errors = log_probabilities.exp()
+        true_probability = errors.gather(1, truth)
+        errors.scatter_(1, truth, true_probability - 1)
+        numbers = torch.cat(
+            [
+                true_probability,
+                (other_logit - normaliser).exp(),
+                torch.linalg.vector_norm(errors, dim=1, keepdim=True),
+                true_logit - other_logit,
+            ],
+            dim=1,
+        )
+        self._traces[epoch][:, rows] = numbers.T.cpu()
+        if epoch == self._feature_epoch:
+            self.features[rows.numpy()] = features.cpu().numpy()
+        for variance in self._variances:
+            variance.add(rows, epoch, errors.cpu())
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`restore` needs to go on."""
+        return {
+            "traces": self._traces,
+            "features": torch.from_numpy(self.features),
+            "variances": [variance.state() for variance in self._variances],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self._traces = state["traces"]
+        self.features = state["features"].numpy()
+        for variance, known in zip(self._variances, state["variances"], strict=True):
+            variance.restore(known)
+
+    def traces(self) -> dict[str, NDArray[np.float32]]:
+        """Return each number as an array (sample, epoch)."""
+        return {
+            name: np.ascontiguousarray(self._traces[:, place].T.numpy())
+            for place, name in enumerate(TRACES)
+        }
+
+    def vector_variance(self) -> NDArray[np.float64]:
+        """Return the variance of the error vector (sample, window)."""
+        parts = [variance.variance() for variance in self._variances]
+        return np.stack(parts, axis=1) if parts else np.zeros((len(self._targets), 0))
+
+
+def final_entropy(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the entropy of the predicted classes (natural units).
+
+    In double precision: a converged network is so sure that single precision gives noise.
+    """
+    shifted = logits.astype(np.float64)
+    shifted -= shifted.max(axis=1, keepdims=True)
+    probabilities = np.exp(shifted)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return -np.asarray((probabilities * np.log(probabilities + 1e-10)).sum(axis=1))
+
+
+# mypy: disable-error-code="no-untyped-call"
+
+
+LOWEST_LEARNING_RATE = 1e-4
+EVALUATION_BATCH = 1024
+
+
+def batches(n_samples: int, size: int, seed: int, epoch: int) -> list[Tensor]:
+    """Return the shuffled samples of an epoch in batches; every sample is in one of them."""
+    order = torch.from_numpy(
+        generator(seed, "classifier", "batches", epoch).permutation(n_samples).astype(np.int64)
+    )
+    parts = list(order.split(size))
+    if len(parts) > 1 and len(parts[-1]) == 1:
+        # Batch statistics of a single short window may be undefined.
+        parts[-2:] = [torch.cat(parts[-2:])]
+    return parts
+
+
+@dataclass
+class ClassifierTraining:
+    """A classifier in training; everything random depends on the seed and the epoch only.
+
+    Parameters
+    ----------
+    model : ResidualClassifier
+        What is trained, in place.
+    inputs : Tensor, shape (sample, region, time)
+        All samples.
+    targets : Tensor of int
+        Class of each sample.
+    settings : ClassifierSettings
+        Of the training.
+    seed : int
+        Of the batches.
+    recorder : DynamicsRecorder, optional
+        What watches; None only to measure what watching costs.
+    """
+
+    model: ResidualClassifier
+    inputs: Tensor
+    targets: Tensor
+    settings: ClassifierSettings
+    seed: int
+    recorder: DynamicsRecorder | None
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        self._device = next(self.model.parameters()).device
+        self._optimiser = torch.optim.Adam(
+            self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        n_batches = len(batches(len(self.inputs), settings.batch_size, self.seed, 0))
+        self._schedule = (
+            torch.optim.lr_scheduler.CosineAnnealingLR(
+                self._optimiser, n_batches * settings.epochs, eta_min=LOWEST_LEARNING_RATE
+            )
+            if settings.scheduler == "cosine"
+            else None
+        )
+
+    def run(self, checkpoint: Path | None = None, identity: str = "", every: int = 10) -> None:
+        """Train to the last epoch, from the checkpoint if there is one."""
+        epochs = self.settings.epochs
+        known = read_checkpoint(checkpoint, identity, epochs) if checkpoint else None
+        if known is not None:
+            self._restore(known)
+        with progress("Training the classifier", total=epochs) as ticker:
+            ticker.advance(len(self.history))
+            for epoch in range(len(self.history), epochs):
+                self.train_epoch(epoch)
+                if self.settings.record == "eval" and self.recorder is not None:
+                    self._record_all(epoch)
+                ticker.advance()
+                if checkpoint and (epoch + 1) % every == 0:
+                    write_checkpoint(checkpoint, self._state() | {"identity": identity})
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "epoch": len(self.history),
+            "model": self.model.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
+            "schedule": self._schedule.state_dict() if self._schedule else None,
+            "recorder": self.recorder.state() if self.recorder else None,
+            "history": self.history,
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        if self._schedule is not None:
+            self._schedule.load_state_dict(state["schedule"])
+        if self.recorder is not None:
+            self.recorder.restore(state["recorder"])
+        self.history = list(state["history"])
+
+    def train_epoch(self, epoch: int) -> None:
+        """Go through all samples once."""
+        self.model.train()
+        rate = self._optimiser.param_groups[0]["lr"]
+        loss_sum, right = 0.0, 0
+        for rows in batches(len(self.inputs), self.settings.batch_size, self.seed, epoch):
+            loss, n_right = self._train_batch(rows, epoch)
+            loss_sum += loss * len(rows)
+            right += n_right
+        n_samples = len(self.inputs)
+        self.history.append(
+            {
+                "epoch": epoch,
+                "loss": loss_sum / n_samples,
+                "accuracy": right / n_samples,
+                "learning_rate": rate,
+            }
+        )
+
+    def _train_batch(self, rows: Tensor, epoch: int) -> tuple[float, int]:
+        logits, features = self.model(self.inputs[rows].to(self._device))
+        truth = self.targets[rows].to(self._device)
+        log_probabilities = functional.log_softmax(logits, dim=1)
+        loss = functional.nll_loss(log_probabilities, truth)
+        value = float(loss.detach())
+        if not np.isfinite(value):
+            raise TrainingDivergedError(
+                f"Training diverged: the loss of epoch {epoch} is {value}; lower learning_rate "
+                f"(now {self.settings.learning_rate:g}) or standardise the signals."
+            )
+        right = int((logits.detach().argmax(1) == truth).sum())
+        if self.settings.record == "train" and self.recorder is not None:
+            with torch.no_grad():
+                self.recorder.add(
+                    rows, epoch, logits.detach(), log_probabilities.detach(), features.detach()
+                )
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self._optimiser.step()
+        if self._schedule is not None:
+            self._schedule.step()
+        return value, right
+
+    @torch.no_grad()
+    def _record_all(self, epoch: int) -> None:
+        assert self.recorder is not None  # noqa: S101 (asked before the call)
+        self.model.eval()
+        for rows in torch.arange(len(self.inputs)).split(EVALUATION_BATCH):
+            logits, features = self.model(self.inputs[rows].to(self._device))
+            log_probabilities = functional.log_softmax(logits, dim=1)
+            self.recorder.add(rows, epoch, logits, log_probabilities, features)
+
+    @torch.no_grad()
+    def final_logits(self) -> NDArray[np.float32]:
+        """Return the logits of the model as it is now, in evaluation mode (sample, class)."""
+        self.model.eval()
+        parts = [
+            self.model(part.to(self._device))[0].cpu()
+            for part in self.inputs.split(EVALUATION_BATCH)
+        ]
+        return np.asarray(torch.cat(parts).numpy())

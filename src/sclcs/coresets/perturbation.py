@@ -1,0 +1,137 @@
+"""The paper's core-sets: samples whose attention maps move least while the encoder learns."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Optional
+
+from pydantic import create_model
+
+from sclcs._core.settings import Settings, setting
+from sclcs.cohort.cohort import Cohort
+from sclcs.coresets.classifier_training import KeptTraining
+from sclcs.coresets.encoder.settings import EncoderSettings, encoder_settings
+from sclcs.coresets.encoder.train import trained_encoder
+from sclcs.coresets.encoder.trained import TrainedEncoder
+from sclcs.coresets.registry import Selector, register
+from sclcs.coresets.scored import DensityParameters, Scores, chooser
+
+__all__ = ["SCLCS", "SCLCS_DENSE", "SPS_MHA", "EncoderParameters", "training_of"]
+
+PAPER = (
+    "Accelerating Benchmarking of Functional Connectivity Modeling via Structure-aware Core-set "
+    "Selection (ICLR 2026)"
+)
+
+
+def _unset() -> dict[str, Any]:
+    """Return the settings of the encoder as fields that may be left to the preset."""
+    found = {}
+    for name, known in EncoderSettings.model_fields.items():
+        info = copy(known)
+        info.default = None
+        found[name] = (Optional[known.annotation], info)  # noqa: UP045 (at run time)
+    return found
+
+
+EncoderChanges: Any = create_model("EncoderChanges", __base__=Settings, **_unset())
+
+
+class EncoderParameters(EncoderChanges, KeptTraining, DensityParameters):  # type: ignore[misc]
+    """Parameters of the methods of this file; None means as in the preset."""
+
+    preset: str = setting(
+        "paper, official, mha or mha-published; other parameters change single settings", "paper"
+    )
+    memory_gb: float | None = setting(
+        "memory for signals and maps; what does not fit goes to a temporary file",
+        None,
+        gt=0,
+        decides=False,
+    )
+
+
+class DenseParameters(EncoderParameters):
+    """The same, drawn in balance by default."""
+
+    density: bool = setting(DensityParameters.helps()["density"], True)
+
+
+class AblationParameters(EncoderParameters):
+    """The same, with averaged heads by default."""
+
+    preset: str = setting(EncoderParameters.helps()["preset"], "mha")
+
+
+def training_of(cohort: Cohort, seed: int, parameters: EncoderParameters) -> TrainedEncoder:
+    """Train with the encoder settings among the parameters, or take it from the cache.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        What to train on.
+    seed : int
+        Used if ``train_seed`` is None.
+    parameters : EncoderParameters
+
+    Returns
+    -------
+    TrainedEncoder
+    """
+    asked = {name: getattr(parameters, name) for name in EncoderSettings.model_fields}
+    changes = {name: value for name, value in asked.items() if value is not None}
+    return trained_encoder(
+        cohort,
+        encoder_settings(parameters.preset, **changes),
+        seed=seed if parameters.train_seed is None else parameters.train_seed,
+        device=parameters.device,
+        cache=parameters.cache,
+        memory_gb=parameters.memory_gb,
+    )
+
+
+def _facts(trained: TrainedEncoder) -> dict[str, Any]:
+    return {
+        "encoder": trained.settings.to_dict(),
+        "train_seed": trained.seed,
+        "training": dict(trained.facts),
+    }
+
+
+def _perturbation(cohort: Cohort, seed: int, parameters: EncoderParameters) -> Scores:
+    trained = training_of(cohort, seed, parameters)
+    return Scores(trained.scores, "low", _facts(trained), ties="id")
+
+
+def _register(name: str, summary: str, parameters: type[EncoderParameters]) -> Selector:
+    return register(
+        Selector(
+            name=name,
+            summary=summary,
+            reference=PAPER,
+            choose=chooser(_perturbation),
+            parameters=parameters,
+            direction="low",
+            network="encoder",
+            needs_training=True,
+            can_balance=True,
+            nested=True,
+        )
+    )
+
+
+SCLCS = _register(
+    "sclcs",
+    "Lowest structural perturbation score of the contrastive attention encoder.",
+    EncoderParameters,
+)
+SCLCS_DENSE = _register(
+    "sclcs-dense",
+    "Drawn from the stable samples, rare perturbation scores more often.",
+    DenseParameters,
+)
+SPS_MHA = _register(
+    "sps-mha",
+    "As sclcs, with averaged heads instead of learned fusion (the ablation).",
+    AblationParameters,
+)

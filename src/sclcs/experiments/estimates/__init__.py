@@ -1,1 +1,0 @@
-"""Parts of the experiment ``estimation``: truth, designs, measures, bars and tables."""

@@ -1,1 +1,0 @@
-"""The sections of a report: each turns parts of a run into facts for its template."""

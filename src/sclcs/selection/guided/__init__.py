@@ -1,1 +1,0 @@
-"""Guided core-sets: chosen so that cheap operators keep their order, with a certificate."""

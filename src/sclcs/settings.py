@@ -1,0 +1,344 @@
+"""Every option of ``run``, ``rank``, ``compute``, ``select`` and imports, declared once.
+
+From these classes come the options of the commands, the keyword arguments of the functions with
+their docstrings, the keys of configuration files and the tables of the docs. To add an option,
+add a field here and use it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict
+
+from sclcs._core.constants import DEFAULT_METHOD
+from sclcs._core.settings import Names, Settings, as_assignments, as_list, as_text, setting
+
+__all__ = [
+    "DEFAULT_BUDGET",
+    "DEFAULT_EXECUTOR",
+    "DEFAULT_RATIO",
+    "CardSettings",
+    "ComputeSettings",
+    "CutSettings",
+    "ExportFormat",
+    "PlanSettings",
+    "QuestionSettings",
+    "RankSettings",
+    "RunSettings",
+    "SelectSettings",
+]
+
+DEFAULT_BUDGET = "5%"
+DEFAULT_RATIO = 0.1
+DEFAULT_EXECUTOR = "local:1"
+ExportFormat = Literal["relmat", "npz", "mat", "csv"]
+
+cut = partial(setting, group="From scans to samples")
+asked = partial(setting, group="What is asked")
+scored = partial(setting, group="Scores")
+tested = partial(setting, group="Tests and intervals")
+bought = partial(setting, group="Budget")
+staged = partial(setting, group="Two stages")
+worked = partial(setting, group="Work")
+told = partial(setting, group="Results")
+
+TASK_HELP = "what operators are ranked for: subject (fingerprinting), labels or numbers"
+
+Columns = Annotated[list[str], BeforeValidator(as_list)]
+Text = Annotated[str | None, BeforeValidator(as_text)]
+Extent = Annotated[str, BeforeValidator(as_text)]
+
+
+def _as_column(value: object) -> object:
+    """Let the command line write False."""
+    return False if value == "false" else value
+
+
+class Seeded(Settings):
+    """What draws random numbers."""
+
+    seed: int = tested("same seed, same results", 0)
+
+
+class Worked(Settings):
+    """What is done by an executor."""
+
+    on: str = worked(
+        "executor: local:4 (processes; -1 for one per processor), dask:ADDRESS, slurm:slurm.yaml",
+        DEFAULT_EXECUTOR,
+        details="A run waits for the jobs. No result depends on it.",
+        decides=False,
+        front=True,
+        metavar="NAME:ARGUMENT",
+    )
+
+
+class CutSettings(Settings):
+    """How scans become a cohort: options of every ``cohort import``."""
+
+    length: Extent = cut(
+        "time points per window, or seconds: 140s", "70", front=True, takes=int | str
+    )
+    stride: Extent = cut(
+        "time points (or 70s) from one start to the next", "35", front=True, takes=int | str
+    )
+    whole: bool = cut("one sample per scan, of any length; no windows", False, front=True)
+    truncate: Text = cut(
+        "use exactly the first N time points (the paper: 210), or 420s; a shorter scan is bad",
+        None,
+        front=True,
+        takes=int | str | None,
+    )
+    drop_first: Extent = cut(
+        "time points (or 10s) to drop at the start, before anything else", "0", takes=int | str
+    )
+    drop_regions: Columns = cut("leave out regions: names or patterns", [])
+    min_coverage: float = cut("a region a scan covers less of is missing there (0.5)", 0.0)
+    max_missing_subjects: Text = cut(
+        "leave out regions that more subjects lack: 5%, or 3", None, takes=int | float | str | None
+    )
+    resample: float | None = cut("bring all scans to this TR in seconds", None)
+    mixed_tr: Literal["error", "keep"] = cut("scans of different TR: stop, or keep them", "error")
+    max_fd: float | None = cut("leave out scans whose mean_fd is above (0.5 mm) or unknown", None)
+    zscore: Literal["none", "scan", "window"] = cut("standardise each region over this", "none")
+    on_bad: Literal["error", "skip"] = cut(
+        "stop at bad scans and name them, or drop them and record why", "error", front=True
+    )
+
+
+class QuestionSettings(Seeded):
+    """What is asked of operators, how they are scored and tested."""
+
+    score: str | None = asked(
+        "how operators are scored; share for labels and numbers, cohen_d for subject by default",
+        None,
+        details="An unknown name is an error that lists all.",
+        front=True,
+        metavar="NAME",
+    )
+    covariates: Columns = asked(
+        "columns whose influence is taken out, for example site,mean_fd,age,sex",
+        [],
+        details="Scores of pairs (such as cohen_d) compare inside categories only.",
+        front=True,
+        metavar="COLUMNS",
+    )
+    within: Annotated[str | Literal[False] | None, BeforeValidator(_as_column)] = asked(
+        "compare inside the groups of this column only; false: permute across sites too",
+        None,
+        details="By default, if there is a column site, the target is permuted and subjects are "
+        "redrawn inside sites, and nothing else is changed.",
+        metavar="COLUMN",
+    )
+    harmonise: str | None = asked(
+        "ComBat: bring features of the groups of this column (site) to one location and scale",
+        None,
+        details="It keeps the covariates, never sees the target, and learns from the training "
+        "subjects of every fold.",
+        metavar="COLUMN",
+    )
+    treat_as: Annotated[list[str], BeforeValidator(as_assignments)] = asked(
+        "what columns of numbers are, where it is not clear: number, classes, or age=number",
+        [],
+        flag="--as",
+        metavar="number|classes",
+        takes=str | Sequence[str] | Mapping[str, str] | None,
+    )
+    drop_missing: bool = asked(
+        "leave subjects out whose covariates are unknown, instead of an error", False
+    )
+    similarity: Literal["spearman", "pearson"] = scored("how two matrices are compared", "spearman")
+    vectorize: Literal["offdiag", "upper", "sym_upper"] = scored(
+        "which entries of the matrices are compared", "offdiag"
+    )
+    pooled: bool = scored(
+        "pair scores: every pair counts alike instead of every class, as in the paper",
+        False,
+        details="No effect on scores of subjects such as share.",
+    )
+    overlapping: bool = scored(
+        "pair scores: compare windows that share time points, as in the paper", False
+    )
+    same_subject: bool = scored("labels: also compare samples of one subject (rarely wise)", False)
+    across_sessions: bool | None = scored(
+        "fingerprinting: compare a subject's samples across sessions only; by default if there "
+        "are several",
+        None,
+    )
+    folds: int = scored("score predict: parts into which subjects are divided", 10, ge=2)
+    repeats: int = scored("score predict: how many divisions into parts", 10, ge=1)
+    leave_out: str | None = scored(
+        "score predict: the groups of this column are the parts, for example site",
+        None,
+        metavar="COLUMN",
+    )
+    max_nonfinite: float = scored(
+        "share of samples on which an operator may fail before it is left out", 0.0, ge=0, le=1
+    )
+    max_constant: float = scored(
+        "share of samples whose matrix may be constant before an operator is left out",
+        0.01,
+        ge=0,
+        le=1,
+    )
+    permutations: int = tested("permutations of the target, for p; 0 for none", 1000, ge=0)
+    bootstrap: int = tested("redraws of subjects, for intervals; 0 for none", 1000, ge=0)
+    confidence: float = tested("coverage of the intervals", 0.95, gt=0, lt=1)
+    memory: Text = worked(
+        "how much a ranking may take, for example 4G",
+        None,
+        details="Vectors that do not fit are kept in a temporary file; no result depends on it. "
+        "Too little for the tables of all pairs of samples is an error before any work.",
+        decides=False,
+        takes=str | float | None,
+    )
+
+
+class CardSettings(Settings):
+    """What else operators are judged by."""
+
+    criteria: Columns = asked(
+        "the card, what else operators are judged by: reliability, motion, site, columns "
+        "(sex=unwanted), none",
+        [],
+        details="By default what the cohort has.",
+        metavar="NAMES",
+    )
+
+
+class RankSettings(QuestionSettings):
+    """Options of ``rank``."""
+
+    task: str = asked(TASK_HELP, "subject", front=True)
+    spis: Names | None = asked(
+        "operators: sets, identifiers or globs; by default all of a store, paper-fast of a cohort",
+        None,
+        front=True,
+    )
+    n_jobs: int = worked(
+        "threads, each with memory of its own", 1, ge=1, decides=False, flag="--jobs"
+    )
+
+
+class ComputeSettings(Seeded, Worked):
+    """Options of ``compute``."""
+
+    spis: Names = setting(
+        "operators: sets, identifiers or globs; they are added to those in the store",
+        ["paper-fast"],
+        front=True,
+    )
+    seed: int = setting(
+        "seed of operators that draw random numbers; with another one they are computed again",
+        0,
+        front=True,
+    )
+    force: bool = setting("compute the operators again even if they are there", False, front=True)
+    block_size: int | None = setting(
+        "samples per piece of a new store; by default chosen for every family by its cost",
+        None,
+        ge=1,
+    )
+
+
+class SelectSettings(Seeded):
+    """Options of ``select``."""
+
+    method: str = setting(
+        "how the core-set is chosen; `sclcs select --list` explains the methods",
+        DEFAULT_METHOD,
+        front=True,
+    )
+    ratio: float = setting("share of the samples to keep", DEFAULT_RATIO, gt=0, le=1, front=True)
+    seed: int = setting("same seed, same core-set", 0, front=True)
+    parameters: dict[str, Any] = setting(
+        "parameters of the method; `sclcs select --list --method NAME` shows them",
+        {},
+        flag="--param",
+        front=True,
+    )
+
+
+class PlanSettings(SelectSettings):
+    """Options of ``plan``."""
+
+    spis: Names = setting("operators: sets, identifiers or globs", ["all"], front=True)
+    top_k: int = setting("operators computed on the full cohort at the end", 5, ge=1, front=True)
+
+
+class RunSettings(QuestionSettings, CardSettings, Worked):
+    """Options of ``run``, and the keys of a configuration file.
+
+    Relative paths in a file start at the folder of the file.
+    """
+
+    model_config = ConfigDict(strict=False)  # YAML may write a number as a text
+
+    cohort: str | None = setting("the cohort, made by `sclcs cohort`", None)
+    out: str | None = setting(
+        "folder of the run: new, or begun by the same command",
+        None,
+        decides=False,
+        front=True,
+        metavar="PATH",
+        takes=str | os.PathLike[str] | None,
+    )
+    task: Names = asked(
+        TASK_HELP,
+        ["subject"],
+        front=True,
+        commas=False,  # names of columns may have some
+    )
+    spis: Names = asked(
+        "operators to compare: sets, identifiers or globs", ["paper-fast"], front=True
+    )
+    budget: Text = bought(
+        "CPU time (10m, 2h) or share of the full cost that may be spent; 5% by default",
+        None,
+        front=True,
+    )
+    exact_below: float = bought(
+        "CPU seconds; if everything costs less, it is computed whatever the budget", 120.0, ge=0
+    )
+    method: str | None = staged(
+        f"two stages instead of a budget: how the core-set is chosen; {DEFAULT_METHOD} by default",
+        None,
+    )
+    ratio: float | None = staged(
+        "two stages instead of a budget: share of the samples in it; 0.1 by default",
+        None,
+        gt=0,
+        le=1,
+    )
+    parameters: dict[str, Any] = staged(
+        "parameters of the method; `sclcs select --list --method NAME` shows them",
+        {},
+        flag="--param",
+    )
+    top_k: int = told("operators per task to compute on the full cohort", 5, ge=1)
+    full_benchmark: bool = told(
+        "also compute all operators on the full cohort, to see how right the answer was", False
+    )
+    export: Annotated[list[ExportFormat], BeforeValidator(as_list)] = told(
+        "also write the winners' matrices: relmat (BIDS-like tables), npz, mat, csv", []
+    )
+    keep: Literal["all", "winners", "none"] = worked(
+        "matrices that stay when the run is finished; winners are the best top_k per task",
+        "all",
+        details="No result depends on it; what is needed again is computed again.",
+    )
+    disk: Annotated[str, BeforeValidator(as_text)] = worked(
+        "how much matrices that are not kept may take at a time",
+        "50G",
+        details="If all of them are more, a budgeted run computes, scores and removes some after "
+        "others. No result depends on it.",
+    )
+    on_bad: Literal["error", "skip"] = worked(
+        "samples with constant regions: stop, or leave them out", "error"
+    )
+    title: str = told("heading of the report", "")
+    description: str = told("a few words about the cohort, for the report", "")

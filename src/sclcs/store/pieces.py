@@ -1,0 +1,311 @@
+"""The file of a piece: matrices of a family on a block of samples, and what became of them.
+
+It is a shard of the family's zarr array, with a head that zarr passes over, because the index at
+the end says where every chunk is::
+
+    length, head (JSON, CRC-32C) | chunk of an operator (CRC-32C) | ... | index (CRC-32C)
+
+A file appears whole, so a piece is done or it is not, whenever a process is killed. Operators that
+are computed later are added by writing it again.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sclcs._core.errors import DamagedStoreError
+from sclcs._core.files import ReadOnce, explain_write_errors, write_bytes
+from sclcs.spi.operators import operator_facts
+from sclcs.spi.versions import Stamp
+from sclcs.store.codec import DAMAGED, checksum_of, decode_chunk, sealed, shard_index
+from sclcs.store.layout import StoreLayout
+
+__all__ = [
+    "Entry",
+    "PieceContent",
+    "StoredChunk",
+    "find_chunks",
+    "index_is_intact",
+    "read_piece",
+    "read_rows",
+    "remove_from_piece",
+    "write_piece_file",
+]
+
+_LENGTH = struct.Struct("<I")
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One operator on one block: done.
+
+    Parameters
+    ----------
+    version : str
+        From :func:`sclcs.spi.versions.operator_version`.
+    checksum : str
+        Of the chunk, from :func:`sclcs.store.codec.checksum_of`.
+    seconds : float
+        CPU time in the kernel; operators of a family share theirs equally.
+    exceptions : dict of int to (str, str)
+        Status and reason of the samples that are not ``ok``, by row in the block.
+    seed : int, optional
+        The user's, if the operator draws random numbers.
+    copied_seconds : float
+        The part of `seconds` that was spent before, for matrices copied from another store.
+    """
+
+    version: str
+    checksum: str
+    seconds: float
+    exceptions: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    seed: int | None = None
+    copied_seconds: float = 0.0
+
+    @property
+    def stamp(self) -> Stamp:
+        """What decided the numbers."""
+        return Stamp(self.version, self.seed)
+
+
+@dataclass(frozen=True)
+class PieceContent:
+    """What a piece holds.
+
+    Parameters
+    ----------
+    entries : mapping of str to Entry
+        What became of its operators.
+    spans : mapping of str to tuple of int
+        Start and length of their chunks in the file; not of those that were not kept.
+    place : mapping
+        Family, block, block size and samples (a digest), so that a file in the wrong place is
+        noticed, and a store can be told from its pieces.
+    damaged : bool
+        Whether the file is there but is not what was written: nothing of it counts.
+    """
+
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    place: Mapping[str, object] = field(default_factory=dict)
+    damaged: bool = False
+
+
+def _read(path: Path) -> PieceContent:
+    try:
+        with path.open("rb") as stream:
+            (length,) = _LENGTH.unpack(stream.read(_LENGTH.size))
+            head = stream.read(length)
+        if checksum_of(head) == DAMAGED:
+            return PieceContent(damaged=True)
+        content = json.loads(head[:-4])
+        place = content["place"]
+        if path.parent.name != place["family"] or path.name.split(".")[2] != str(place["block"]):
+            return PieceContent(damaged=True)
+        entries = {name: _entry(row) for name, row in content["operators"].items()}
+        spans, start = {}, _LENGTH.size + length
+        for name, size in content["bytes"].items():
+            spans[name] = (start, size)
+            start += size
+    except FileNotFoundError:
+        return PieceContent()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, struct.error):
+        return PieceContent(damaged=True)
+    return PieceContent(entries, spans, place)
+
+
+def _entry(row: dict[str, object]) -> Entry:
+    told = row.pop("exceptions")
+    if not isinstance(told, dict):
+        raise TypeError("exceptions are by sample")
+    exceptions = {int(sample): (str(status), str(why)) for sample, (status, why) in told.items()}
+    return Entry(exceptions=exceptions, **row)  # type: ignore[arg-type]
+
+
+_pieces = ReadOnce(_read, most=8192)
+
+
+def read_piece(path: Path) -> PieceContent:
+    """Return what a piece holds, from its head; chunks may be damaged. Nothing if it is absent."""
+    return _pieces(path)
+
+
+def write_piece_file(
+    layout: StoreLayout,
+    family: str,
+    block: int,
+    entries: Mapping[str, Entry],
+    chunks: Mapping[str, bytes],
+) -> None:
+    """Write a piece in one step.
+
+    Parameters
+    ----------
+    layout : StoreLayout
+    family : str
+    block : int
+    entries : mapping of str to Entry
+        What became of operators.
+    chunks : mapping of str to bytes
+        Their chunks, from :func:`sclcs.store.codec.encode_chunk`, as far as they are kept.
+    """
+    path, metadata = layout.piece_file(family, block), layout.metadata()
+    grid = metadata.families[family]
+    names = [name for name in grid.operators if name in entries]
+    kept = [name for name in names if name in chunks]
+    content = {
+        "place": {
+            "family": family,
+            "block": block,
+            "block_size": grid.block_size,
+            "samples": metadata.about["samples"],
+        },
+        "operators": {name: asdict(entries[name]) for name in names},
+        "bytes": {name: len(chunks[name]) for name in kept},
+    }
+    head = sealed(json.dumps(content).encode())
+    start, spans = _LENGTH.size + len(head), {}
+    for name in kept:
+        spans[grid.operators.index(name)] = (start, len(chunks[name]))
+        start += len(chunks[name])
+    index = shard_index(spans, len(grid.operators))
+    with explain_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    parts = [_LENGTH.pack(len(head)), head, *(chunks[name] for name in kept), index]
+    # Chunks have checksums: what a power cut takes before the end of a computation, which waits
+    # for the disk, is noticed and made again.
+    write_bytes(path, b"".join(parts), durable=False)
+    _pieces.forget(path)
+
+
+def remove_from_piece(
+    layout: StoreLayout, family: str, block: int, operators: Collection[str], *, entries: bool
+) -> int:
+    """Remove operators from a piece; return how many bytes smaller it is.
+
+    Parameters
+    ----------
+    layout : StoreLayout
+    family : str
+    block : int
+    operators : collection of str
+    entries : bool
+        Whether also what became of them is forgotten; else only their matrices go.
+    """
+    path = layout.piece_file(family, block)
+    held = read_piece(path)
+    gone = (held.entries if entries else held.spans).keys() & set(operators)
+    if not gone:
+        return 0
+    before = path.stat().st_size
+    rest = {name: e for name, e in held.entries.items() if not (entries and name in gone)}
+    if not rest:
+        path.unlink()
+        _pieces.forget(path)
+        return before
+    content = path.read_bytes()
+    chunks = {
+        name: content[start : start + size]
+        for name, (start, size) in held.spans.items()
+        if name not in gone
+    }
+    write_piece_file(layout, family, block, rest, chunks)
+    return before - path.stat().st_size
+
+
+@dataclass(frozen=True)
+class StoredChunk:
+    """One operator on one block: what became of it, and where its matrices are.
+
+    Parameters
+    ----------
+    entry : Entry
+    file : Path
+    span : tuple of int, optional
+        Start and length in the file; None if the matrices were not kept.
+    """
+
+    entry: Entry
+    file: Path
+    span: Span | None
+
+    def read(self) -> bytes:
+        """Return the bytes of the chunk."""
+        if self.span is None:
+            raise ValueError("the matrices were not kept")
+        with self.file.open("rb") as stream:
+            stream.seek(self.span[0])
+            return stream.read(self.span[1])
+
+    def is_intact(self) -> bool:
+        """Read the chunk and say whether it is the one that was written."""
+        try:
+            return checksum_of(self.read()) == self.entry.checksum
+        except (OSError, ValueError):
+            return False
+
+
+def index_is_intact(layout: StoreLayout, family: str, block: int) -> bool:
+    """Say whether a piece ends with the index with which it was written."""
+    path, grid = layout.piece_file(family, block), layout.grid(family)
+    held = read_piece(path)
+    spans = {grid.operators.index(name): span for name, span in held.spans.items()}
+    expected = shard_index(spans, len(grid.operators))
+    with path.open("rb") as stream:
+        stream.seek(max((sum(span) for span in spans.values()), default=0))
+        found = stream.read()
+    return found.endswith(expected) and (not spans or found == expected)
+
+
+def find_chunks(layout: StoreLayout, family: str, block: int) -> dict[str, StoredChunk]:
+    """Return what is done of a family on a block, by operator.
+
+    What was made by other code or with another seed than the store's does not count.
+    """
+    path, known = layout.piece_file(family, block), layout.metadata().operators
+    held = read_piece(path)
+    return {
+        name: StoredChunk(entry, path, held.spans.get(name))
+        for name, entry in held.entries.items()
+        if name in known and entry.stamp == known[name].stamp
+    }
+
+
+def read_rows(
+    layout: StoreLayout, operator: str, rows: NDArray[np.int64], done: Mapping[int, StoredChunk]
+) -> NDArray[np.float32]:
+    """Read matrices of an operator.
+
+    Parameters
+    ----------
+    layout : StoreLayout
+    operator : str
+    rows : array of int
+        Which samples, in any order.
+    done : mapping of int to StoredChunk
+        By block; samples of other blocks are NaN.
+
+    Returns
+    -------
+    array of float32, shape (sample, source, target)
+    """
+    shape = layout.chunk_shape(operator_facts()[operator].family)
+    found = np.full((len(rows), *shape[1:]), np.nan, dtype=np.float32)
+    block_of_row = rows // shape[0]
+    for block, chunk in done.items():
+        wanted = np.flatnonzero(block_of_row == block)
+        if len(wanted):
+            try:
+                matrices = decode_chunk(chunk.read(), shape, chunk.entry.checksum)
+            except (OSError, ValueError) as error:
+                raise DamagedStoreError(f"Matrices in {chunk.file} are gone or damaged.") from error
+            found[wanted] = matrices[rows[wanted] - block * shape[0]]
+    return found

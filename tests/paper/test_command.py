@@ -1,0 +1,72 @@
+"""``python -m paper`` from the command line."""
+
+import json
+import sys
+
+import pandas as pd
+import pytest
+
+from paper import EXPERIMENTS
+from paper.__main__ import main
+from sclcs import simulate_cohort
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("experiment") / "toy.zarr"
+    simulate_cohort(8, 3, 5, length=28, stride=14, seed=4).save(path)
+    return path
+
+
+@pytest.fixture
+def paper(monkeypatch, capsys):
+    """Run the command in this process; return its exit code, output and errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["paper", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+def test_the_list_says_what_there_is(paper):
+    code, shown, _ = paper()
+    assert code == 0
+    for row in EXPERIMENTS.values():
+        assert f"{row.name} " in shown
+        assert row.title in shown
+    assert EXPERIMENTS["table11"].paper.startswith("Table 11")
+
+
+def test_an_experiment_from_the_command_line(paper, saved, tmp_path):
+    out = tmp_path / "table10"
+    arguments = ["--methods", "random,stratified", "--ratios", "0.5", "--repeats", 2, "--draws", 2]
+    code, shown, errors = paper("table10", "--cohort", saved, "--out", out, "--toy", *arguments)
+    assert code == 0, errors
+    assert str(out) in shown
+    summary = pd.read_csv(out / "summary.csv")
+    assert set(summary["method"]) == {"random", "stratified"}
+    command = json.loads((out / "config.json").read_text(encoding="utf-8"))["command"]
+    assert command.startswith("python -m paper table10 --cohort")
+    assert "--ratios 0.5" in command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["magic", "--cohort", "COHORT", "--out", "OUT"], "Unknown experiment 'magic'"),
+        (["table2"], "Expected --cohort COHORT and --out DIR for table2"),
+        (["table2", "--cohort", "nowhere.zarr", "--out", "OUT"], "nowhere.zarr"),
+        (["table2", "--cohort", "COHORT", "--out", "OUT", "--ratios", "a,b"], "--ratios"),
+        (["table2", "--cohort", "COHORT", "--out", "OUT", "--tasks", "mood"], "no column mood"),
+        (["table2", "--cohort", "COHORT", "--out", "OUT", "--methods", "x"], "selection method x"),
+    ],
+)
+def test_mistakes_are_one_sentence(paper, saved, tmp_path, arguments, words):
+    given = {"COHORT": saved, "OUT": tmp_path / "out"}
+    code, _, errors = paper(*(given.get(word, word) for word in arguments))
+    assert code == 2
+    assert words in errors
+    assert "Traceback" not in errors
