@@ -11,7 +11,7 @@ from sclcs._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from sclcs.cohort.check import check_cohort, check_design, check_scans
-    from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort.cohort import Cohort, samples_for
     from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.describe import describe_cohort, describe_scans
     from sclcs.cohort.problems import Problem
@@ -34,6 +34,7 @@ __all__ = [
     "describe_cohort",
     "describe_scans",
     "region_set",
+    "samples_for",
     "simulate_cohort",
 ]
 
@@ -53,6 +54,7 @@ __getattr__, __dir__ = lazy_names(
         "describe_cohort": "sclcs.cohort.describe",
         "describe_scans": "sclcs.cohort.describe",
         "region_set": "sclcs.cohort.regions",
+        "samples_for": "sclcs.cohort.cohort",
         "simulate_cohort": "sclcs.cohort.simulation",
     },
 )

@@ -28,16 +28,18 @@ from sclcs.cohort.signals import (
     fingerprint,
     iterate_rows,
     sample_lengths,
+    stretches,
 )
 from sclcs.cohort.tables import clean_table, label_column
 
 if TYPE_CHECKING:
     from sclcs.cohort.simulation.simulate import GroundTruth
 
-__all__ = ["Cohort", "check_tr"]
+__all__ = ["Cohort", "check_tr", "samples_for"]
 
 SHOWN = 5  # samples in a notebook
 SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
+FEWEST_POINTS = 4  # of a sample that is halved
 
 
 class Cohort:
@@ -232,6 +234,46 @@ class Cohort:
             )
         return self._subset(None, np.array([self.regions.index(name) for name in names]))
 
+    def halves(self) -> Cohort:
+        """Return the two halves of every sample, as samples that share no time points.
+
+        Fingerprinting needs at least two samples of a subject. Of an odd number of time points
+        the one in the middle is left out, so that both halves are equally long.
+
+        Returns
+        -------
+        Cohort
+            Twice as many samples, ``<sample>_half-1`` and ``<sample>_half-2``. Signals on disk
+            stay there.
+
+        Examples
+        --------
+        >>> from sclcs import simulate_cohort
+        >>> simulate_cohort(3, 1, 5, length=41, seed=1).halves()
+        Cohort(6 samples, 3 subjects, 5 regions, 20 time points)
+        """
+        lengths = self.lengths
+        short = [self.sample_ids[row] for row in np.flatnonzero(lengths < FEWEST_POINTS)]
+        if short:
+            raise InputError(
+                f"Halves need samples of at least {FEWEST_POINTS} time points; shorter are "
+                f"{name_first(short)}."
+            )
+        half = lengths // 2
+        rows = np.repeat(np.arange(len(self)), 2)
+        starts = np.stack([np.zeros_like(half), lengths - half], axis=1).ravel()
+        spans = np.stack([starts, starts + half[rows]], axis=1)
+        if isinstance(self.signals, LazySignals):
+            signals: SignalArray = self.signals.cut(rows, spans)
+        else:
+            signals = stretches(self.signals[rows], spans, int(half.max(initial=0)))
+        notes = [*self.provenance.get("notes", ()), HALVED]
+        return self._with(
+            signals=signals,
+            samples=_table_of_halves(self.samples, rows, starts, half[rows]),
+            provenance={**self.provenance, "halves": True, "notes": notes},
+        )
+
     def load(self) -> Cohort:
         """Return the same cohort with its signals in memory."""
         return self._with(signals=np.asarray(self.signals))
@@ -330,6 +372,64 @@ class Cohort:
             "truth": self.truth,
         }
         return Cohort(**(fields | changes))
+
+
+HALVED = "Samples are halves of scans that share no time points."
+
+
+def _table_of_halves(
+    samples: pd.DataFrame,
+    rows: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+) -> pd.DataFrame:
+    """Return the metadata of halves: the rows of their samples, with new ids, starts, lengths."""
+    table = samples.iloc[rows].copy()
+    second = np.tile([0, 1], len(samples))
+    ids = [f"{name}_half-{k + 1}" for name, k in zip(table.index, second, strict=True)]
+    if "scan" not in table.columns:
+        table["scan"] = table.index
+    before = table["start"].to_numpy() if "start" in table.columns else 0
+    table["start"] = before + starts
+    table["window"] = table["window"].to_numpy() * 2 + second
+    if len(set(lengths.tolist())) > 1:
+        table[LENGTH_COLUMN] = lengths
+    else:
+        table = table.drop(columns=LENGTH_COLUMN, errors="ignore")
+    return table.set_axis(pd.Index(ids, name="sample_id", dtype=object))
+
+
+@checked
+def samples_for(cohort: Cohort, task: str | Sequence[str]) -> Cohort:
+    """Return the cohort whose samples can answer what is asked.
+
+    Labels and numbers are asked of the samples as they are. Fingerprinting (``"subject"``)
+    compares samples of one subject: sessions, runs or windows where some subject has several of
+    them, otherwise halves of every scan (:meth:`Cohort.halves`).
+
+    Parameters
+    ----------
+    cohort : Cohort
+    task : str or sequence of str
+        What is asked of one store of matrices: if ``"subject"`` is among it and no subject has
+        two samples, all is asked of halves.
+
+    Returns
+    -------
+    Cohort
+        The same object if nothing has to be cut.
+
+    Examples
+    --------
+    >>> from sclcs import simulate_cohort
+    >>> whole = simulate_cohort(3, 1, 5, length=40, seed=1)
+    >>> len(samples_for(whole, "subject")), samples_for(whole, "site") is whole
+    (6, True)
+    """
+    tasks = [task] if isinstance(task, str) else list(task)
+    if "subject" not in tasks or cohort.samples["subject"].duplicated().any():
+        return cohort
+    return cohort.halves()
 
 
 def _json_values(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ __all__ = [
     "padded",
     "require_equal_lengths",
     "sample_lengths",
+    "stretches",
 ]
 
 
@@ -116,6 +117,8 @@ class LazySignals:
         Which stored rows and regions the view shows, in order. All by default.
     lengths : ndarray of int, optional
         Time points of every stored row, where they differ; the rest of a row is NaN.
+    spans : ndarray of int, shape (row, 2), optional
+        Where each row of the view begins and ends in time; the whole of it by default.
     """
 
     ndim = 3
@@ -127,16 +130,21 @@ class LazySignals:
         rows: NDArray[np.int64] | None = None,
         regions: NDArray[np.int64] | None = None,
         lengths: NDArray[np.int64] | None = None,
+        spans: NDArray[np.int64] | None = None,
     ) -> None:
         self._stored = stored
         self._lengths = lengths
+        self._spans = spans
         self._rows = np.arange(stored.shape[0]) if rows is None else rows
         self._regions = np.arange(stored.shape[1]) if regions is None else regions
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Samples, regions and time points of the view."""
-        return (len(self._rows), len(self._regions), int(self._stored.shape[2]))
+        longest = int(self._stored.shape[2])
+        if self._spans is not None:
+            longest = int(np.diff(self._spans, axis=1).max(initial=0))
+        return (len(self._rows), len(self._regions), longest)
 
     @property
     def nbytes(self) -> int:
@@ -152,7 +160,7 @@ class LazySignals:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Signals on disk cannot be turned into an array without a copy.")
-        return self._read(self._rows).astype(dtype or self.dtype, copy=False)
+        return self._read(np.arange(len(self))).astype(dtype or self.dtype, copy=False)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:  # noqa: ANN401 (numpy's own indexing)
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -160,7 +168,7 @@ class LazySignals:
             return np.asarray(np.asarray(self)[(first, *rest)])
         if rest and not all(isinstance(k, int | np.integer | slice) for k in rest):
             raise IndexError("Regions and time of stored signals are indexed by int or slice.")
-        chosen = self._rows[first]
+        chosen = np.arange(len(self))[first]
         block = self._read(np.atleast_1d(chosen))
         inner = block[0] if np.ndim(chosen) == 0 else block
         lead: tuple[slice, ...] = () if np.ndim(chosen) == 0 else (slice(None),)
@@ -177,12 +185,27 @@ class LazySignals:
             self._rows if rows is None else self._rows[rows],
             self._regions if regions is None else self._regions[regions],
             self._lengths,
+            self._spans if rows is None or self._spans is None else self._spans[rows],
         )
 
-    def _read(self, rows: NDArray[np.int64]) -> Floats:
-        if len(rows) == 0:
+    def cut(self, rows: NDArray[np.int64], spans: NDArray[np.int64]) -> LazySignals:
+        """Return a view of stretches of rows; nothing is read.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Rows of this view; one may come several times.
+        spans : ndarray of int, shape (row, 2)
+            Where each stretch begins and ends.
+        """
+        if self._spans is not None:
+            spans = spans + self._spans[rows, :1]
+        return LazySignals(self._stored, self._rows[rows], self._regions, self._lengths, spans)
+
+    def _read(self, chosen: NDArray[np.int64]) -> Floats:
+        if len(chosen) == 0:
             return np.empty((0, *self.shape[1:]), dtype=np.float32)
-        wanted, place = np.unique(rows, return_inverse=True)
+        wanted, place = np.unique(self._rows[chosen], return_inverse=True)
         contiguous = wanted[-1] - wanted[0] + 1 == len(wanted)
         selection = slice(int(wanted[0]), int(wanted[-1]) + 1) if contiguous else wanted
         check_chunks(self._stored, wanted)
@@ -192,7 +215,10 @@ class LazySignals:
                 f"Signals are missing from {self._stored.store_path}: a chunk file is gone; "
                 "make the cohort again from its source."
             )
-        return block[place][:, self._regions]
+        rows = block[place][:, self._regions]
+        if self._spans is None:
+            return rows
+        return stretches(rows, self._spans[chosen], self.shape[2])
 
     def _lacks_values(self, block: Floats, rows: NDArray[np.int64]) -> bool:
         """Tell whether values are NaN that are not padding: NaN is the fill value of chunks."""
@@ -297,6 +323,27 @@ def iterate_samples(
         for length, places in by_length(lengths[start : start + len(block)]):
             yield places + start, block[places][:, :, :length]
         start += len(block)
+
+
+def stretches(signals: Floats32, spans: NDArray[np.int64], longest: int) -> Floats32:
+    """Cut one stretch of time out of every sample, and fill up with NaN.
+
+    Parameters
+    ----------
+    signals : ndarray, shape (sample, region, time)
+    spans : ndarray of int, shape (sample, 2)
+        Where each stretch begins and ends.
+    longest : int
+        Time axis of the result.
+
+    Returns
+    -------
+    ndarray, shape (sample, region, longest)
+    """
+    cut = np.full((*signals.shape[:2], longest), np.nan, dtype=np.float32)
+    for row, (start, stop) in enumerate(spans):
+        cut[row, :, : stop - start] = signals[row, :, start:stop]
+    return cut
 
 
 def require_equal_lengths(cohort: Cohort, who: str) -> None:

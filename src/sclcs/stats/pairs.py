@@ -226,7 +226,7 @@ class PairDesign:
         if self.fingerprinting:
             return (
                 "take at least two samples of some subjects that share no time points (from two "
-                "sessions, if sessions are compared)."
+                "sessions, if sessions are compared), for example cohort.halves()."
             )
         return "take samples of at least two subjects of one class."
 

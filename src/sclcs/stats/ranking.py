@@ -11,7 +11,7 @@ import numpy as np
 from sclcs._core.arguments import checked
 from sclcs._core.options import takes
 from sclcs._core.provenance import plain, versions
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.cohort import Cohort, samples_for
 from sclcs.cohort.coreset import CoreSet
 from sclcs.settings import QuestionSettings, RankSettings
 from sclcs.stats.criteria import Criterion, find_criterion
@@ -61,7 +61,8 @@ def rank(
     ----------
     source : Cohort, FC store or xarray.DataArray
         Where the matrices come from. A cohort is computed on the fly (only the samples of
-        the core-set, if there is one); an array from :func:`sclcs.spi.compute` needs
+        the core-set, if there is one; halves of scans where ``"subject"`` is asked and no
+        subject has two samples); an array from :func:`sclcs.spi.compute` needs
         `cohort` as well.
     coreset : CoreSet, optional
         Rank on these samples only. Where it was chosen by labels and connectivity together
@@ -87,6 +88,8 @@ def rank(
     asked = RankSettings(**options)
     seed, n_jobs = asked.seed, asked.n_jobs
     effort, measure = Effort.of(asked).on(coreset), measure_of(asked)
+    if isinstance(source, Cohort) and coreset is None:
+        source = samples_for(source, task.name if isinstance(task, Target) else task)
     fingerprint = source.fingerprint if hasattr(type(source), "fingerprint") else None
     if isinstance(source, Cohort) and coreset is not None:
         task, covariates = _told_by_all(source.samples, task, covariates, asked.treat_as)
