@@ -25,13 +25,13 @@ from scipy.stats import rankdata
 from sklearn.svm import SVC
 
 from sclcs._core.console import show_progress
-from sclcs.decision.design import make_design
-from sclcs.decision.effects import operator_effects
-from sclcs.decision.family import effect_finding
-from sclcs.decision.views import make_features
 from sclcs.spi import compute
+from sclcs.stats.design import make_design
+from sclcs.stats.effects import operator_effects
+from sclcs.stats.family import effect_finding
 from sclcs.stats.permutations import permutation_table
 from sclcs.stats.share import make_share_model
+from sclcs.stats.views import make_features
 
 Floats = NDArray[Any]
 FOLDER = Path("results/decision")

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from sclcs.decision.baseline import WITHOUT, baseline_kernel
 from sclcs.decision.blend import Blend, blend_similarity
-from sclcs.decision.design import EffectDesign, apart, make_design
-from sclcs.decision.effects import OperatorEffects, operator_effects
 from sclcs.decision.evidence import Evidence, Prediction, measure_candidates
-from sclcs.decision.family import EffectFinding, StrongEdge, effect_finding
 from sclcs.decision.geometry import (
     Geometry,
     blend_geometries,
@@ -44,7 +41,10 @@ from sclcs.decision.recommend import (
     Worth,
     recommend,
 )
-from sclcs.decision.views import VIEWS, OperatorFeatures, ValueScores, View, make_features
+from sclcs.stats.design import EffectDesign, apart, make_design
+from sclcs.stats.effects import OperatorEffects, operator_effects
+from sclcs.stats.family import EffectFinding, StrongEdge, effect_finding
+from sclcs.stats.views import VIEWS, OperatorFeatures, ValueScores, View, make_features
 
 #: Raised when the same scores and geometry would be estimated differently.
 ESTIMATION_VERSION = 3

@@ -1,6 +1,6 @@
 """What a target does to the edges of an operator: its share, its test, and its strongest edge.
 
-With weights u (see :mod:`sclcs.decision.design`) and features F (case, edge) of which covariates
+With weights u (see :mod:`sclcs.stats.design`) and features F (case, edge) of which covariates
 are taken out, ``u F`` is the effect on every edge. One product serves all permutations, and
 features are read once, a block of edges at a time. Of the effects
 
@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs._core.errors import InputError
-from sclcs.decision.design import LEVERAGE_ONE, EffectDesign, Redraws
-from sclcs.decision.views import VIEWS, OperatorFeatures, View
 from sclcs.spi.numerics.compiling import reducing_kernel
+from sclcs.stats.design import LEVERAGE_ONE, EffectDesign, Redraws
 from sclcs.stats.share import Scatter, scatter_of
+from sclcs.stats.views import VIEWS, OperatorFeatures, View
 
 __all__ = ["BOTH", "EDGE", "OperatorEffects", "operator_effects"]
 

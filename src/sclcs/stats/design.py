@@ -2,7 +2,7 @@
 
 Every statistic is a sum over edges of products of *weights times features*: a permutation of
 the target is one row of weights for each of its dimensions, a redraw of the subjects is one
-regression. See :mod:`sclcs.decision.effects` for the products.
+regression. See :mod:`sclcs.stats.effects` for the products.
 """
 
 from __future__ import annotations

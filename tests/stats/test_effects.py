@@ -5,12 +5,12 @@ import pytest
 import statsmodels.api as sm
 
 from sclcs._core.errors import InputError
-from sclcs.decision import effects
-from sclcs.decision.design import apart, make_design
-from sclcs.decision.effects import PENALTY, operator_effects
-from sclcs.decision.views import make_features
+from sclcs.stats import effects
+from sclcs.stats.design import apart, make_design
+from sclcs.stats.effects import PENALTY, operator_effects
 from sclcs.stats.permutations import permutation_table
 from sclcs.stats.share import make_share_model, scatter_of
+from sclcs.stats.views import make_features
 
 N, R = 41, 6
 KINDS = ["two", "three", "number", "repeated"]

@@ -6,10 +6,10 @@ import pytest
 from scipy.stats import norm, rankdata
 
 from sclcs._core.errors import InputError
-from sclcs.decision.views import ValueScores, make_features, normal_scores
 from sclcs.stats.kernel import make_kernel
 from sclcs.stats.memory import with_memory
 from sclcs.stats.targets import Target, make_cases
+from sclcs.stats.views import ValueScores, make_features, normal_scores
 
 N, R = 17, 6
 OFF = ~np.eye(R, dtype=bool)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from sclcs._core.errors import InputError
-from sclcs.decision.effects import EDGE, OperatorEffects
+from sclcs.stats.effects import EDGE, OperatorEffects
 
 __all__ = ["EffectFinding", "StrongEdge", "effect_finding"]
 
