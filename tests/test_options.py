@@ -13,7 +13,7 @@ import sclcs
 from sclcs import coresets, settings, stats, store
 from sclcs._core.options import as_sentence, default_of, flag_of
 from sclcs._core.settings import extra
-from sclcs.cli.main import app
+from sclcs.cli.main import SHOWN, app
 from sclcs.run_folder import RunConfig, config_text, read_config
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "_ext"))
@@ -129,8 +129,12 @@ def sclcs_help(monkeypatch):
     return show
 
 
-def test_the_list_of_commands_fits_a_screen(sclcs_help):
-    assert len(sclcs_help("--help").splitlines()) <= 40
+def test_the_list_of_commands_fits_a_screen_and_the_long_one_has_the_rest(sclcs_help):
+    short, long = sclcs_help("--help"), sclcs_help("--help-all")
+    assert len(short.splitlines()) <= 40
+    named = [name for name in typer.main.get_command(app).commands if f"\n│ {name} " in short]
+    assert sorted(named) == sorted(SHOWN)
+    assert all(f"\n│ {name} " in long for name in typer.main.get_command(app).commands)
 
 
 def test_the_list_of_commands_reads_no_settings():

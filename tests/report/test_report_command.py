@@ -63,3 +63,13 @@ def test_mistakes_are_one_sentence(run_folder, arguments, told):
     assert told in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_show_is_the_answer_the_state_or_the_comparison(run_folder, tmp_path):
+    def show(*words):
+        return CliRunner().invoke(app, ["show", *map(str, words)])
+
+    assert "best operators" in show(run_folder).output
+    assert "confirm " in show(run_folder, "--state").output
+    assert show(run_folder, run_folder, "--out", tmp_path / "two.html").exit_code == 0
+    assert (tmp_path / "two.html").exists()

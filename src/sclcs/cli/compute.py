@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from sclcs.store import Computation, ExecutorChoice, FillReport, Piece
     from sclcs.store.fc_store import FCStore
 
-__all__ = ["app", "compute", "print_fill", "print_status", "summarise_fill", "summarise_store"]
+__all__ = [
+    "app",
+    "compute",
+    "export",
+    "print_fill",
+    "print_status",
+    "store_status",
+    "summarise_fill",
+    "summarise_store",
+]
 
 
 INTERRUPTED = 130
@@ -167,7 +176,7 @@ def print_fill(summary: dict[str, Any]) -> None:
     if "matrices" in summary:
         _print_counts(summary)
     else:
-        typer.echo("One share is done; `sclcs fc status` shows the whole store.")
+        typer.echo("One share is done; `sclcs show` shows the whole store.")
     typer.echo(f"FC store: {summary['store']}")
 
 
@@ -179,7 +188,9 @@ def _print_counts(summary: dict[str, Any]) -> None:
         rows = [(f["spi"], f["matrices"], f["reason"]) for f in failures[:SHOWN_REASONS]]
         print_table("Failed or skipped", ("operator", "matrices", "reason"), rows)
         if len(failures) > SHOWN_REASONS:
-            typer.echo(f"and {len(failures) - SHOWN_REASONS} more; see `sclcs fc status`.")
+            typer.echo(
+                f"and {len(failures) - SHOWN_REASONS} more; see `sclcs show {summary['store']}`."
+            )
 
 
 def print_status(store: FCStore) -> None:
@@ -211,8 +222,8 @@ class PerChoice(StrEnum):
     subject = "subject"
 
 
-@app.command()
-def status(
+@app.command("status")
+def store_status(
     store: Annotated[Path, typer.Argument(help="An FC store.")],
     *,
     check: Annotated[
@@ -222,7 +233,7 @@ def status(
 ) -> None:
     """Say what became of every operator; exit code 2 if a check finds damage.
 
-    Example: `sclcs fc status fc --check`
+    Example: `sclcs fc status fc --check`, or `sclcs show fc`
     """
     from sclcs.store import RESUME, FCStore
 
@@ -262,7 +273,7 @@ def export(
 ) -> None:
     """Write matrices for other tools.
 
-    Example: `sclcs fc export RUN/fc.zarr --format relmat --out derivatives/sclcs`
+    Example: `sclcs export RUN/fc.zarr --format relmat --out derivatives/sclcs`
     """
     from sclcs.store import export_matrices
 

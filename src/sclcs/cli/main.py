@@ -19,15 +19,27 @@ import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 import sclcs
 from sclcs._core.console import show_log, show_progress, was_interrupted, watch_interrupts
 from sclcs._core.errors import InputError, SclcsError
 from sclcs._core.platform import address_space_limit
-from sclcs.cli import cohort, compute, demo, rank, run, select, show, spis
+from sclcs.cli import (
+    cohort,
+    cohort_import,
+    compute,
+    demo,
+    predict,
+    rank,
+    run,
+    select,
+    show,
+    spis,
+)
 from sclcs.cli.options import SettingsCommand
 
 __all__ = ["app", "main", "run_command"]
@@ -180,8 +192,21 @@ def _require_address_space() -> None:
         )
 
 
+#: What `sclcs --help` lists, in the order of a study; `--help-all` lists the rest as well.
+SHOWN = ("import", "check", "run", "show", "predict", "rank", "compute", "select", "spis", "demo")
+
+
+class Commands(TyperGroup):
+    """The commands: first those that most people need."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer brings its own click
+        """Return the names of all commands in the order of the help."""
+        return [*SHOWN, *(name for name in super().list_commands(ctx) if name not in SHOWN)]
+
+
 app = typer.Typer(
     name="sclcs",
+    cls=Commands,
     help="Choose the right functional-connectivity operator for an fMRI cohort.",
     no_args_is_help=True,
     add_completion=False,
@@ -189,28 +214,42 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(cohort.app, name="cohort")
-app.add_typer(spis.app, name="spis")
-app.add_typer(compute.app, name="fc")
-app.command("plan", cls=SettingsCommand)(run.plan)
-app.command("compute", cls=SettingsCommand)(compute.compute)
-app.command("rank", cls=SettingsCommand)(rank.rank)
-app.command("compare")(rank.compare)
-app.command("balance")(rank.balance)
-app.add_typer(select.app, name="encoder")
-app.command("select", cls=SettingsCommand)(select.select)
+app.add_typer(cohort_import.app, name="import", short_help="Make a cohort from files.")
+app.command("check")(cohort.check)
 app.command("run", cls=SettingsCommand)(run.run)
-app.command("status")(show.status)
-app.command("report")(show.report)
-app.command("cite")(show.cite)
-app.command("verify")(show.verify)
+app.command("show")(show.show)
+app.command("predict")(predict.predict)
+app.command("rank", cls=SettingsCommand)(rank.rank)
+app.command("compute", cls=SettingsCommand)(compute.compute)
+app.command("select", cls=SettingsCommand)(select.select)
+app.add_typer(spis.app, name="spis")
 app.command("demo")(demo.demo)
+app.command("plan", cls=SettingsCommand, hidden=True)(run.plan)
+app.command("compare", hidden=True)(rank.compare)
+app.command("balance", hidden=True)(rank.balance)
+app.command("export", hidden=True)(compute.export)
+app.command("status", hidden=True)(show.status)
+app.command("report", hidden=True)(show.report)
+app.command("cite", hidden=True)(show.cite)
+app.command("verify", hidden=True)(show.verify)
+app.add_typer(cohort.app, name="cohort", hidden=True)
+app.add_typer(compute.app, name="fc", hidden=True)
+app.add_typer(select.app, name="encoder", hidden=True)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"sclcs {sclcs.__version__}")
         raise typer.Exit
+
+
+def _print_all(context: typer.Context, wanted: bool) -> None:
+    if not wanted:
+        return
+    for command in cast("Commands", context.command).commands.values():
+        command.hidden = False
+    typer.echo(context.get_help())
+    raise typer.Exit
 
 
 @app.callback()
@@ -221,6 +260,12 @@ def _settings(
     version: Annotated[  # noqa: ARG001 (the callback prints and exits)
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+    help_all: Annotated[  # noqa: ARG001 (the same)
+        bool,
+        typer.Option(
+            "--help-all", callback=_print_all, is_eager=True, help="List all commands and exit."
+        ),
     ] = False,
 ) -> None:
     show_log(verbose)

@@ -1,4 +1,4 @@
-"""``sclcs report``: the page of a run, or of several runs side by side."""
+"""``sclcs show``: what sclcs wrote, and the report, citation and check of it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,90 @@ import typer
 
 from sclcs.cli.output import JsonFlag, print_json, print_table
 
-__all__ = ["cite", "report", "status", "verify"]
+__all__ = ["cite", "report", "show", "status", "verify"]
 
 
 COMPARISON = Path("compare.html")
+
+
+def show(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="A run, a cohort or an FC store; several runs are compared."),
+    ],
+    *,
+    as_report: Annotated[bool, typer.Option("--report", help="Write the report of a run.")] = False,
+    as_citation: Annotated[
+        bool, typer.Option("--cite", help="A methods paragraph with its literature.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--verify", help="Read everything and name damage; exit code 2 if so.")
+    ] = False,
+    state: Annotated[bool, typer.Option("--state", help="The stages of a run.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="The page of --report or of a comparison, a .html file.")
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Show what a run found, or what is in a cohort or an FC store.
+
+    Example: `sclcs show RUN --report --open`, or `sclcs show RUN1 RUN2` to compare them
+    """
+    from sclcs._core.errors import InputError
+
+    if sum([as_report, as_citation, check, state]) > 1:
+        raise InputError("Expected one of --report, --cite, --verify and --state, got several.")
+    if len(paths) > 1 and (as_citation or check or state):
+        raise InputError(f"Expected one path, got {len(paths)}.")
+    if len(paths) > 1 or as_report or out is not None or open_page:
+        report(paths, compare=len(paths) > 1, out=out, open_page=open_page, json=json)
+    elif as_citation:
+        cite(paths[0], json=json)
+    elif check:
+        verify(paths[0], json=json)
+    elif state:
+        status(paths[0], json=json)
+    else:
+        _show(paths[0], json=json)
+
+
+def _show(path: Path, *, json: bool) -> None:
+    """Show what is there, whatever it is."""
+    from sclcs.run_folder import kind_of
+
+    kind = kind_of(path)
+    if kind == "run":
+        _show_run(path, json=json)
+    elif kind == "cohort":
+        from sclcs.cli.cohort import describe
+
+        describe(path, json=json)
+    elif kind == "fc-store":
+        from sclcs.cli.compute import store_status
+
+        store_status(path, json=json)
+    else:  # there is nothing to see in it but whether it is intact
+        verify(path, json=json)
+
+
+def _show_run(path: Path, *, json: bool) -> None:
+    """Print the answer of a finished run, the stages of another."""
+    from sclcs._core.errors import NotFoundError
+    from sclcs.cli.run import print_result
+    from sclcs.run_folder import RunFolder
+    from sclcs.runs import RunResult
+
+    folder = RunFolder.open(path)
+    try:
+        result = RunResult.open(folder)
+    except NotFoundError:  # it has not come so far
+        status(path, json=json)
+        return
+    if json:
+        print_json(result.to_dict())
+    else:
+        print_result(result)
 
 
 def report(

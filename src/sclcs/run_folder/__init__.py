@@ -12,7 +12,7 @@ from sclcs.run_folder.settings import (
     read_config,
 )
 from sclcs.run_folder.state import RunState
-from sclcs.run_folder.verify import Finding, Verification, verify_path
+from sclcs.run_folder.verify import Finding, Verification, kind_of, verify_path
 
 __all__ = [
     "Budget",
@@ -24,6 +24,7 @@ __all__ = [
     "Verification",
     "collect_config",
     "config_text",
+    "kind_of",
     "load_answers",
     "make_config",
     "parse_budget",

@@ -17,7 +17,7 @@ from sclcs.cohort.storage import REPAIR
 from sclcs.run_folder.folder import RunFolder
 from sclcs.store import RESUME, FCStore
 
-__all__ = ["Finding", "Verification", "verify_path"]
+__all__ = ["Finding", "Verification", "kind_of", "verify_path"]
 
 _TRAINING = "run.json"
 
@@ -72,14 +72,19 @@ def verify_path(path: str | os.PathLike[str]) -> Verification:
     -------
     Verification
     """
-    place = require_existing(path)
-    kind = _kind(place)
+    place, kind = Path(path), kind_of(path)
+    return Verification(place, kind, list(_KINDS[kind](place)))
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Return what sclcs wrote at a path: run, training, cohort, fc-store or table."""
+    kind = _kind(require_existing(path))
     if kind is None:
         raise InputError(
             f"Expected something that sclcs wrote at {path} (a cohort, an FC store, a run, a "
             "training, a core-set or a ranking), but found something else; check the path."
         )
-    return Verification(place, kind, list(_KINDS[kind](place)))
+    return kind
 
 
 def _kind(path: Path) -> str | None:
