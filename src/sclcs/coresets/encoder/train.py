@@ -22,7 +22,6 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.signals import id_order
 from sclcs.coresets.encoder.settings import PRESETS, EncoderSettings, encoder_settings
 from sclcs.coresets.encoder.trained import TrainedEncoder
-from sclcs.coresets.encoder.training import find_pairs
 
 if TYPE_CHECKING:
     import torch
@@ -199,7 +198,7 @@ def _prepare(
 ) -> Training:
     from sclcs.coresets.encoder.model import AttentionEncoder
     from sclcs.coresets.encoder.score import make_tracker
-    from sclcs.coresets.encoder.training import Training, prepare_inputs
+    from sclcs.coresets.encoder.training import Training, find_pairs, prepare_inputs
 
     pairs = find_pairs(
         cohort.samples.iloc[order], cohort.n_timepoints, allow_overlap=settings.allow_overlap

@@ -13,7 +13,6 @@ from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from sclcs._core.errors import DamagedStoreError, InputError, UnreadableFileError, name_first
@@ -25,12 +24,10 @@ from sclcs._core.files import (
     write_json,
     write_text,
 )
+from sclcs._core.lazy import import_extra
 from sclcs._core.provenance import check_seal, plain, read_seal, write_seal
 from sclcs.cohort.cohort import Cohort
-from sclcs.coresets.encoder.model import AttentionEncoder
-from sclcs.coresets.encoder.score import Scratch
 from sclcs.coresets.encoder.settings import EncoderSettings
-from sclcs.coresets.encoder.training import prepare_inputs
 
 __all__ = [
     "Trained",
@@ -283,6 +280,12 @@ def maps_of(
     cohort: Cohort, settings: EncoderSettings, weights: Mapping[str, NDArray[np.float32]]
 ) -> NDArray[np.float32]:
     """Return the attention maps (sample, region, region) of a cohort's samples."""
+    # Saved trainings are read where torch is not installed; only their maps need it.
+    torch = import_extra("torch", "torch")
+    from sclcs.coresets.encoder.model import AttentionEncoder
+    from sclcs.coresets.encoder.score import Scratch
+    from sclcs.coresets.encoder.training import prepare_inputs
+
     model = AttentionEncoder(settings, cohort.n_timepoints, seed=0)
     model.restore(weights)
     with Scratch() as scratch:
