@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from sclcs.cohort.coreset import CoreSet
     from sclcs.cohort.scans import Scan, Scans
     from sclcs.cohort.simulation import simulate_cohort
+    from sclcs.coresets import select
     from sclcs.decision.blend import Blend
     from sclcs.runs import run
     from sclcs.spi.transformer import FCTransformer
+    from sclcs.stats.concordance import balance, compare
     from sclcs.stats.ranking_table import Ranking
 
 __version__ = "0.1.0.dev0"
@@ -29,7 +31,10 @@ __all__ = [
     "Scan",
     "Scans",
     "__version__",
+    "balance",
+    "compare",
     "run",
+    "select",
     "simulate_cohort",
 ]
 
@@ -43,8 +48,11 @@ __getattr__, __dir__ = lazy_names(
         "Ranking": "sclcs.stats.ranking_table",
         "Scan": "sclcs.cohort.scans",
         "Scans": "sclcs.cohort.scans",
+        "balance": "sclcs.stats",
+        "compare": "sclcs.stats",
         "plot": "sclcs.report",
         "run": "sclcs.runs",
+        "select": "sclcs.coresets",
         "simulate_cohort": "sclcs.cohort.simulation",
     },
     ["__version__"],

@@ -25,6 +25,7 @@ __all__ = [
     "ComputeSettings",
     "CutSettings",
     "ExportFormat",
+    "MethodSettings",
     "PlanSettings",
     "QuestionSettings",
     "RankSettings",
@@ -245,7 +246,29 @@ class ComputeSettings(Seeded, Worked):
     )
 
 
-class SelectSettings(Seeded):
+class MethodSettings(Settings):
+    """What goes to the method that chooses a core-set."""
+
+    epochs: int | None = staged("length of training, for methods that train a network", None, ge=1)
+    device: str | None = staged(
+        "where networks are trained: auto (the default), cpu, cuda, cuda:1, ...",
+        None,
+        decides=False,
+    )
+    parameters: dict[str, Any] = staged(
+        "parameters of the method; `sclcs select --list --method NAME` shows them",
+        {},
+        flag="--param",
+    )
+
+    @property
+    def method_parameters(self) -> dict[str, Any]:
+        """All that is given to the method."""
+        given = {"epochs": self.epochs, "device": self.device}
+        return self.parameters | {name: value for name, value in given.items() if value is not None}
+
+
+class SelectSettings(Seeded, MethodSettings):
     """Options of ``select``."""
 
     method: str = setting(
@@ -255,12 +278,6 @@ class SelectSettings(Seeded):
     )
     ratio: float = setting("share of the samples to keep", DEFAULT_RATIO, gt=0, le=1, front=True)
     seed: int = setting("same seed, same core-set", 0, front=True)
-    parameters: dict[str, Any] = setting(
-        "parameters of the method; `sclcs select --list --method NAME` shows them",
-        {},
-        flag="--param",
-        front=True,
-    )
 
 
 class PlanSettings(SelectSettings):
@@ -270,7 +287,7 @@ class PlanSettings(SelectSettings):
     top_k: int = setting("operators computed on the full cohort at the end", 5, ge=1, front=True)
 
 
-class RunSettings(QuestionSettings, CardSettings, Worked):
+class RunSettings(QuestionSettings, CardSettings, MethodSettings, Worked):
     """Options of ``run``, and the keys of a configuration file.
 
     Relative paths in a file start at the folder of the file.
@@ -313,11 +330,6 @@ class RunSettings(QuestionSettings, CardSettings, Worked):
         None,
         gt=0,
         le=1,
-    )
-    parameters: dict[str, Any] = staged(
-        "parameters of the method; `sclcs select --list --method NAME` shows them",
-        {},
-        flag="--param",
     )
     top_k: int = told("operators per task to compute on the full cohort", 5, ge=1)
     full_benchmark: bool = told(

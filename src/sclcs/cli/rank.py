@@ -207,8 +207,8 @@ class GainChoice(StrEnum):
 
 
 def compare(
-    reference: Annotated[Path, typer.Argument(help="The ranking on all samples.")],
-    other: Annotated[Path, typer.Argument(help="The ranking on a core-set.")],
+    reference: Annotated[Path, typer.Argument(help="The ranking on all samples, or a core-set.")],
+    other: Annotated[Path, typer.Argument(help="The ranking on a core-set, or a core-set.")],
     *,
     gain: Annotated[
         GainChoice, typer.Option(help="What finding a good operator is worth.")
@@ -219,32 +219,27 @@ def compare(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Say how well two rankings agree: nDCG, Kendall, Spearman, shared top operators.
+    """Say how well two rankings (nDCG, Kendall, Spearman, shared top operators) or core-sets agree.
 
     Example: `sclcs compare full.csv core_ranking.csv --plot agreement.png`
     """
     from sclcs._core.provenance import plain
-    from sclcs.stats.concordance import consistency
-    from sclcs.stats.ranking_table import Ranking
+    from sclcs.stats import Ranking
+    from sclcs.stats import compare as measure
 
-    full, core = Ranking.open(reference), Ranking.open(other)
-    if (full.task, full.score) != (core.task, core.score):
-        from sclcs._core.errors import InputError
-
-        raise InputError(
-            f"Expected two rankings of one task and score, but {reference} is {full.task} by "
-            f"{full.score} and {other} is {core.task} by {core.score}; rank both alike."
-        )
-    found = consistency(full, core, tuple(k or (5, 10, 20)), gain.value)
+    found = measure(reference, other, k=tuple(k or (5, 10, 20)), gain=gain.value)
     if plot is not None:
         from sclcs.report.figures import draw_rank_rank, save_figure
 
-        save_figure(draw_rank_rank(full, core), plot)
+        save_figure(draw_rank_rank(Ranking.open(reference), Ranking.open(other)), plot)
     if json:
         print_json(plain(found))
         return
+    title = "core-sets"
+    if "operators" in found:
+        ranking = Ranking.open(reference)
+        title = f"{int(found['operators'])} operators, task {ranking.task}, {ranking.score}"
     rows = [(name, f"{value:.4f}") for name, value in found.items() if name != "operators"]
-    title = f"{int(found['operators'])} operators, task {full.task}, {full.score}"
     print_table(title, ["agreement", "value"], rows)
     if plot is not None:
         typer.echo(f"Wrote {plot}")
@@ -267,11 +262,9 @@ def balance(
     Example: `sclcs balance abide.zarr core.csv`
     """
     from sclcs._core.provenance import plain
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.cohort.coreset import CoreSet
-    from sclcs.stats.concordance import balance as measure
+    from sclcs.stats import balance as measure
 
-    found = measure(Cohort.open(cohort), CoreSet.open(coreset), label)
+    found = measure(cohort, coreset, label)
     if plot is not None:
         from sclcs.report.figures import draw_balance, save_figure
 

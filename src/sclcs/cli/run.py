@@ -194,7 +194,7 @@ def plan(
         asked.spis,
         ratio=asked.ratio,
         method=asked.method,
-        parameters=asked.parameters,
+        parameters=asked.method_parameters,
         top_k=asked.top_k,
         jobs=jobs,
         shape=planned,

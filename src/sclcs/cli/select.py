@@ -29,9 +29,6 @@ def select(
         str | None,
         typer.Option(help="What is learned or kept in proportion, for methods that use labels."),
     ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Epochs of training, for methods that train.")
-    ] = None,
     density: Annotated[
         bool,
         typer.Option("--density", help="Balance by density, for methods that score samples."),
@@ -54,7 +51,6 @@ def select(
         return
     if cohort is None or out is None:
         raise InputError("Expected a cohort and --out core.csv (or --list); see --help.")
-    from sclcs.cohort.cohort import Cohort
     from sclcs.coresets import select as choose
 
     _require_new(out)
@@ -62,11 +58,11 @@ def select(
     own = [name for name in ("cohort", "method", "ratio", "seed") if name in parameters]
     if own:
         raise InputError(f"Give {own[0]} as an option (--{own[0]}), not with --param.")
-    asked = {"epochs": epochs, "task": task}
-    parameters |= {name: value for name, value in asked.items() if value is not None}
+    if task is not None:
+        parameters["task"] = task
     if density:
         parameters["density"] = True
-    core = choose(Cohort.open(cohort), **settings, **parameters)
+    core = choose(cohort, **parameters | settings)
     core.save(out)
     _announce(core, out, json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from sclcs._core.arguments import checked
@@ -28,21 +29,24 @@ for _name in (*_ORDER, *[name for name in SELECTORS if name not in _ORDER]):
 @checked
 @takes(SelectSettings, leave_out=["parameters"])
 def select(
-    cohort: Cohort,
+    cohort: Cohort | str | os.PathLike[str],
     method: str = DEFAULT_METHOD,
     ratio: float = DEFAULT_RATIO,
     seed: int = 0,
+    *,
+    epochs: int | None = None,
+    device: str | None = None,
     **parameters: Any,  # noqa: ANN401
 ) -> CoreSet:
     """Choose the samples on which operators are compared.
 
     Parameters
     ----------
-    cohort : Cohort
+    cohort : Cohort or path
         What to choose from.
     {options}
     **parameters : object
-        The method's own parameters, for example ``epochs=50``.
+        The method's own parameters, for example ``preset="official"``.
 
     Returns
     -------
@@ -57,7 +61,11 @@ def select(
     """
     selector = find_selector(method)
     selector.require_packages()
-    chosen = selector.complete(parameters)
+    training = {"epochs": epochs, "device": device}
+    given = {name: value for name, value in training.items() if value is not None}
+    chosen = selector.complete(parameters | given)
+    if not isinstance(cohort, Cohort):
+        cohort = Cohort.open(cohort)
     choice = selector.choose(cohort, core_size(cohort, ratio), seed, chosen)
     # Where results are kept, or how fast they come, is no part of how they were made.
     deciding = {name: value for name, value in chosen.deciding().items() if value is not None}

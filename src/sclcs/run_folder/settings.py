@@ -129,7 +129,7 @@ def time_words(seconds: float) -> str:
 #: What depends on the task as well as on the options, see :class:`sclcs.runs.order.RunOrder`.
 TASK_OPTIONS = ("covariates", "harmonise", "treat_as")
 #: Keys that ask for the two stages; none of them goes with a budget.
-TWO_STAGES = ("method", "ratio", "parameters")
+TWO_STAGES = ("method", "ratio", "parameters", "epochs", "device")
 
 
 class RunConfig(RunSettings):

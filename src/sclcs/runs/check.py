@@ -119,7 +119,7 @@ def plan_stage(order: RunOrder) -> Stage:
             order.operators,
             ratio=order.core_ratio,
             method=order.selector.name,
-            parameters=config.parameters,
+            parameters=config.method_parameters,
             top_k=min(config.top_k, len(order.operators)),
             jobs=order.processes,
             calibration_seconds=CALIBRATION_SECONDS,

@@ -97,7 +97,7 @@ class RunOrder:
     @cached_property
     def parameters(self) -> Settings:
         """All parameters of the method, those it shares with the run filled in."""
-        given = dict(self.config.parameters)
+        given = self.config.method_parameters
         if self.selector.takes_task and not self.selector.needs_training:
             given.setdefault("task", list(self.config.tasks))
         return self.selector.complete(given)

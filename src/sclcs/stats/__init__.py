@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sclcs.stats.card import Aim, Card, find_aims, make_card
-from sclcs.stats.concordance import balance, consistency, ndcg
+from sclcs.stats.concordance import balance, compare, consistency, ndcg
 from sclcs.stats.criteria import CRITERIA, Criterion, find_criterion, register_criterion
 from sclcs.stats.evaluation import Evaluation, Inquiry, KernelView, Measure, evaluate
 from sclcs.stats.inference import score_reliability, split_half_ceiling
@@ -37,6 +37,7 @@ __all__ = [
     "Target",
     "as_source",
     "balance",
+    "compare",
     "consistency",
     "descending_ranks",
     "entry_name",

@@ -1,8 +1,9 @@
-"""How well two rankings agree."""
+"""How well two rankings, or two core-sets, agree, and how a core-set stands for its cohort."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sclcs._core.arguments import checked
 from sclcs._core.constants import SCORE_DECIMALS
 from sclcs._core.errors import InputError, UnknownNameError, name_first
+from sclcs._core.files import require_existing
+from sclcs._core.gate import read_text_input
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.tables import class_columns, label_column
@@ -25,6 +28,7 @@ __all__ = [
     "agreement",
     "balance",
     "case_and_control",
+    "compare",
     "consistency",
     "gains",
     "ndcg",
@@ -88,6 +92,86 @@ def _scores(ranking: Ranking | pd.Series) -> pd.Series:
     if scores.index.has_duplicates:
         raise InputError("A ranking must list every operator once.")
     return scores
+
+
+Compared = Ranking | CoreSet | pd.Series | str | os.PathLike[str]
+
+
+@checked
+def compare(
+    reference: Compared, other: Compared, *, k: Sequence[int] = (5, 10, 20), gain: Gain = "minmax"
+) -> dict[str, float]:
+    """Compare two rankings of operators, or two core-sets.
+
+    Parameters
+    ----------
+    reference, other : Ranking, CoreSet, Series of scores by operator, or path
+        Two rankings or two core-sets; a path is a file written by their ``save``.
+    k : sequence of int
+        Cut-offs of nDCG and overlap of rankings.
+    gain : {"minmax", "raw", "rank", "exp"}
+        What finding an operator is worth: the reference score scaled from the worst (0) to the
+        best (1), as it is, the rank, or exponential.
+
+    Returns
+    -------
+    dict
+        Of rankings, see :func:`consistency`: ``ndcg@k``, ``overlap@k``, ``kendall``,
+        ``spearman``, ``operators``. Of core-sets: ``shared`` samples, ``jaccard`` (shared by all
+        that either holds), ``subjects_jaccard``, and ``spearman`` of the scores of the shared
+        samples; NaN where subjects or scores are not known.
+
+    Examples
+    --------
+    >>> full = pd.Series({"a": 3.0, "b": 2.0, "c": 1.0})
+    >>> compare(full, full[::-1])["kendall"]
+    1.0
+    """
+    first, second = _opened(reference), _opened(other)
+    if isinstance(first, CoreSet) and isinstance(second, CoreSet):
+        return _core_sets(first, second)
+    if isinstance(first, CoreSet) or isinstance(second, CoreSet):
+        raise InputError("Expected two rankings or two core-sets, got one of each.")
+    if isinstance(first, Ranking) and isinstance(second, Ranking):
+        asked = [(one.task, one.score) for one in (first, second)]
+        if asked[0] != asked[1]:
+            raise InputError(
+                "Expected two rankings of one task and score, but "
+                + " and ".join(
+                    f"the {o} is {task} by {score}"
+                    for o, (task, score) in zip(("first", "second"), asked, strict=True)
+                )
+                + "; rank both alike."
+            )
+    return consistency(first, second, k, gain)
+
+
+def _opened(given: Compared) -> Ranking | CoreSet | pd.Series:
+    """Open what is given as a path, by its header."""
+    if not isinstance(given, str | os.PathLike):
+        return given
+    path = require_existing(given, "ranking or core-set (a CSV file)")
+    header = read_text_input(path, "a ranking or a core-set").partition("\n")[0]
+    return CoreSet.open(path) if "sample_id" in header else Ranking.open(path)
+
+
+def _core_sets(first: CoreSet, second: CoreSet) -> dict[str, float]:
+    from scipy.stats import spearmanr
+
+    tables = [one.table.set_index("sample_id") for one in (first, second)]
+    shared = tables[0].index.intersection(tables[1].index)
+    scores = [table.loc[shared, "score"].to_numpy(dtype=np.float64) for table in tables]
+    varied = len(shared) > 2 and all(np.ptp(values) > 0 for values in scores)  # not if NaN
+    subjects = [set(one.subjects or ()) for one in (first, second)]
+    known = all(subjects)
+    return {
+        "shared": float(len(shared)),
+        "jaccard": len(shared) / len(tables[0].index.union(tables[1].index)),
+        "subjects_jaccard": len(subjects[0] & subjects[1]) / len(subjects[0] | subjects[1])
+        if known
+        else math.nan,
+        "spearman": float(spearmanr(*scores).statistic) if varied else math.nan,
+    }
 
 
 def agreement(
@@ -240,8 +324,8 @@ CONTROL_NAMES = {"hc", "nc", "control", "controls", "con", "ctrl", "td", "tc", "
 
 @checked
 def balance(
-    cohort: Cohort | FCSource,
-    coreset: CoreSet,
+    cohort: Cohort | FCSource | str | os.PathLike[str],
+    coreset: CoreSet | str | os.PathLike[str],
     labels: Sequence[str] | None = None,
     *,
     ratio_of: str = "diagnosis",
@@ -251,9 +335,9 @@ def balance(
 
     Parameters
     ----------
-    cohort : Cohort or FC store
+    cohort : Cohort, FC store, or path of a cohort
         All samples.
-    coreset : CoreSet
+    coreset : CoreSet or path
     labels : sequence of str, optional
         Label columns; by default every column whose values are classes.
     ratio_of : str
@@ -280,6 +364,10 @@ def balance(
     >>> balance(cohort, CoreSet(cohort.sample_ids[:4]))["samples"]
     4
     """
+    if isinstance(cohort, str | os.PathLike):
+        cohort = Cohort.open(cohort)
+    if isinstance(coreset, str | os.PathLike):
+        coreset = CoreSet.open(coreset)
     whole = cohort.samples
     chosen = whole.iloc[coreset.rows(whole.index)]
     columns = class_columns(whole) if labels is None else list(labels)
