@@ -72,7 +72,7 @@ def recut(cohort: Cohort, length: int, stride: int) -> Cohort:
     scans = Scans.from_arrays(
         signals, subjects, facts=columns, scan_ids=names, regions=cohort.regions, tr=cohort.tr
     )
-    return scans.windows(length, stride)
+    return scans.to_cohort(window=length, stride=stride)
 
 
 def _joined(

@@ -68,7 +68,7 @@ WRONG = {
         lambda _: sclcs.Scans.from_arrays(list(SIGNALS), "abc"), "`subjects` must be a list",
     ),
     "an unknown choice": (
-        lambda _: sclcs.Scans.from_arrays(list(SIGNALS), ["a", "b", "c"]).whole(on_bad="ask"),
+        lambda _: sclcs.Scans.from_arrays(list(SIGNALS), ["a", "b", "c"]).to_cohort(on_bad="ask"),
         "`on_bad` must be one of 'error', 'skip'",
     ),
     "a fraction": (lambda c: stats.rank(c, "group", folds=2.5), "`folds` must be an integer"),

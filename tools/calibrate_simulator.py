@@ -123,7 +123,7 @@ class RealCohort:
         scans = Scans.from_arrays(
             [self.scans[i] for i in self.long], [self.subject[i] for i in self.long]
         )
-        return scans.windows(70, 35, truncate=PAPER_LENGTH)
+        return scans.to_cohort(window=70, stride=35, truncate=PAPER_LENGTH)
 
 
 def _parse() -> argparse.Namespace:

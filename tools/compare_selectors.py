@@ -44,7 +44,9 @@ RANDOM_DRAWS = 200
 def main() -> None:
     """Choose, measure, write."""
     options = _options()
-    cohort = read_arrays(options.source).windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
+    cohort = read_arrays(options.source).to_cohort(
+        window=70, stride=35, truncate=210, drop_first=1, on_bad="skip"
+    )
     with show_progress():
         cores = choose_all(cohort, options)
     table = pd.DataFrame([{**key, **measure(cohort, core)} for key, core in cores])

@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path)
     options = parser.parse_args()
     scans = read_arrays(options.npz)
-    cohort = scans.windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
+    cohort = scans.to_cohort(window=70, stride=35, truncate=210, drop_first=1, on_bad="skip")
     with show_progress():
         runs = {
             (preset, seed): trained_encoder(

@@ -35,7 +35,9 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=60)
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
-    cohort = read_arrays(options.npz).windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
+    cohort = read_arrays(options.npz).to_cohort(
+        window=70, stride=35, truncate=210, drop_first=1, on_bad="skip"
+    )
     ours = compute(cohort, [OPERATOR]).sel(spi=OPERATOR).to_numpy()
     off = ~np.eye(ours.shape[1], dtype=bool)
     broken = ~np.isfinite(ours[:, off]).all(axis=1)

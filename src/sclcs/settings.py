@@ -81,13 +81,20 @@ class Worked(Settings):
 class CutSettings(Settings):
     """How scans become a cohort: options of every ``cohort import``."""
 
-    length: Extent = cut(
-        "time points per window, or seconds: 140s", "70", front=True, takes=int | str
+    window: Text = cut(
+        "cut scans into windows of so many time points, or seconds (140s); whole scans by default",
+        None,
+        details="The paper has windows of 70 time points and a stride of 35.",
+        front=True,
+        takes=int | str | None,
     )
-    stride: Extent = cut(
-        "time points (or 70s) from one start to the next", "35", front=True, takes=int | str
+    stride: Text = cut(
+        "time points (or 70s) from the start of a window to the next; without it windows do not "
+        "overlap",
+        None,
+        front=True,
+        takes=int | str | None,
     )
-    whole: bool = cut("one sample per scan, of any length; no windows", False, front=True)
     truncate: Text = cut(
         "use exactly the first N time points (the paper: 210), or 420s; a shorter scan is bad",
         None,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 LENGTH = 30
-CUT = ["--length", 10, "--stride", 5]
+CUT = ["--window", 10, "--stride", 5]
 
 
 def write_series(folder, name, values):

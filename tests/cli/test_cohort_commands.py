@@ -27,7 +27,7 @@ def arrays(tmp_path, rng):
     return path
 
 
-CUT = ["--length", 10, "--stride", 5]
+CUT = ["--window", 10, "--stride", 5]
 
 
 def test_import_writes_a_cohort_and_says_what_was_left_out(sclcs, arrays, tmp_path):
@@ -54,7 +54,7 @@ def test_options_reach_the_cohort(sclcs, arrays, tmp_path):
 
 
 def test_whole_scans(sclcs, arrays, tmp_path):
-    options = ["--whole", "--truncate", 28, "--on-bad", "skip"]
+    options = ["--truncate", 28, "--on-bad", "skip"]
     assert (
         sclcs("cohort", "import", "arrays", arrays, *options, "--out", tmp_path / "c.zarr").code
         == 0
@@ -124,7 +124,7 @@ def test_strange_names_are_shown_as_they_are(sclcs, tmp_path, rng):
 
 
 def test_check_separates_notes_from_serious_problems(sclcs, arrays, tmp_path):
-    serious = sclcs("cohort", "check", arrays, "--length", 10)
+    serious = sclcs("cohort", "check", arrays, "--window", 10)
     assert serious.code == 2
     assert "fewer time points" in serious.out
     sclcs(
@@ -212,9 +212,7 @@ def test_a_limit_of_motion_shows_who_is_left_out(sclcs, tmp_path):
         moved = f"framewise_displacement\nn/a\n0.{number}\n0.{number}\n"
         (folder / f"{name}_motion.tsv").write_text(moved)
     out = tmp_path / "c.zarr"
-    shown = sclcs(
-        "cohort", "import", "bids", tmp_path / "d", "--whole", "--max-fd", 0.15, "--out", out
-    )
+    shown = sclcs("cohort", "import", "bids", tmp_path / "d", "--max-fd", 0.15, "--out", out)
     assert shown.code == 0, shown.err
     assert "Left out: 1 high-motion" in shown.out
     assert "sub-02_task-rest" in shown.out

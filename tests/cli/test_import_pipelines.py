@@ -20,7 +20,7 @@ def test_uncovered_regions_are_printed_and_recorded(tmp_path):
     folder = write_xcp_d(tmp_path / "study", missing=("02", "03"))
     out = tmp_path / "c.zarr"
     text = run(
-        "cohort", "import", "bids", folder, "--max-missing-subjects", "5%", "--length", "40s",
+        "cohort", "import", "bids", folder, "--max-missing-subjects", "5%", "--window", "40s",
         "--stride", "20s", "--drop-regions", "*Vis*", "--out", out,
     )  # fmt: skip
     assert "1 regions left out for everybody" in text
@@ -37,20 +37,18 @@ def test_uncovered_regions_are_printed_and_recorded(tmp_path):
 def test_a_cohort_without_labels_says_so(tmp_path):
     folder = write_xcp_d(tmp_path / "study")
     (tmp_path / "study" / "participants.tsv").unlink()
-    options = ["cohort", "import", "bids", folder, "--whole", "--out", tmp_path / "c.zarr"]
+    options = ["cohort", "import", "bids", folder, "--out", tmp_path / "c.zarr"]
     assert "Note: No labels" in " ".join(run(*options).split())
 
 
 def test_other_pipelines(tmp_path):
     run(
         "cohort", "import", "bids", write_cpac(tmp_path / "cpac"), "--entity", "reg=36Parameter",
-        "--tr", 2, "--length", 20, "--stride", 10, "--out", tmp_path / "cpac.zarr",
+        "--tr", 2, "--window", 20, "--stride", 10, "--out", tmp_path / "cpac.zarr",
     )  # fmt: skip
+    run("cohort", "import", "conn", write_conn(tmp_path), "--out", tmp_path / "conn.zarr")
     run(
-        "cohort", "import", "conn", write_conn(tmp_path), "--whole", "--out", tmp_path / "conn.zarr"
-    )
-    run(
-        "cohort", "import", "ukb", write_ukb(tmp_path / "ukb"), "--length", "11s", "--stride", "6s",
+        "cohort", "import", "ukb", write_ukb(tmp_path / "ukb"), "--window", "11s", "--stride", "6s",
         "--out", tmp_path / "ukb.zarr",
     )  # fmt: skip
     sizes = {name: len(Cohort.open(tmp_path / f"{name}.zarr")) for name in ("cpac", "conn", "ukb")}
@@ -60,7 +58,7 @@ def test_other_pipelines(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--length", "70m"], "time points (70) or seconds (140s)"),
+        (["--window", "70m"], "time points (70) or seconds (140s)"),
         (["--max-missing-subjects", "lots"], "share of the subjects"),
         (["--min-coverage", "50"], "from 0 to 1"),
         (["--entity", "reg"], "key=value"),

@@ -20,7 +20,7 @@ def test_a_cohort_in_numbers(cohort):
 
 
 def test_exclusions_are_counted_by_kind(scans):
-    facts = describe_cohort(scans.windows(45, 10, on_bad="skip"))
+    facts = describe_cohort(scans.to_cohort(window=45, stride=10, on_bad="skip"))
     assert facts["excluded"]["too-short"]["count"] == 1
     assert facts["excluded"]["too-short"]["examples"] == ["a (41 time points, 45 needed)"]
     assert facts["windowing"] == {"length": 45, "stride": 10, "truncate": None, "drop_first": 0}
@@ -75,13 +75,13 @@ def test_the_real_file_has_the_counts_of_its_readme(real_cohort_file):
 @pytest.mark.parametrize(
     ("options", "subjects", "samples", "sites"),
     [
-        ({"length": 70, "stride": 35, "truncate": 210}, 307, 1535, 7),
-        ({"length": 70, "stride": 25, "truncate": 145}, 766, 766 * 4, 15),
+        ({"window": 70, "stride": 35, "truncate": 210}, 307, 1535, 7),
+        ({"window": 70, "stride": 25, "truncate": 145}, 766, 766 * 4, 15),
     ],
 )
 def test_the_real_file_becomes_the_papers_windows(
     real_cohort_file, options, subjects, samples, sites
 ):
-    cohort = read_arrays(real_cohort_file).windows(**options, drop_first=1, on_bad="skip")
+    cohort = read_arrays(real_cohort_file).to_cohort(**options, drop_first=1, on_bad="skip")
     assert (cohort.n_subjects, len(cohort)) == (subjects, samples)
     assert cohort.samples["site"].nunique() == sites

@@ -36,7 +36,7 @@ def test_motion_is_read_from_files_beside_the_scan(derivative):
     found = {p.where: p.detail for p in kept.problems if p.kind == "high-motion"}
     assert found["sub-02_task-rest"] == "mean_fd 0.6 mm, limit 0.5 mm"
     assert found["sub-03_task-rest"] == "mean_fd unknown, limit 0.5 mm"
-    cohort = kept.whole()  # asked for, so no error
+    cohort = kept.to_cohort()  # asked for, so no error
     assert [row["kind"] for row in cohort.provenance["excluded"]] == ["high-motion"] * 2
     assert cohort.samples["mean_fd"].dtype == np.float64
 

@@ -107,7 +107,7 @@ def test_downloads_values_and_facts(release, tmp_path):
     assert table["tr"].tolist() == [1.5, 1.5, 2.0, 1.5]
     assert scans.tr is None
     assert scans.provenance["options"]["pipeline"] == "ccs"
-    cohort = scans.windows(5, 5, drop_first=1, mixed_tr="keep")
+    cohort = scans.to_cohort(window=5, stride=5, drop_first=1, mixed_tr="keep")
     assert len(cohort) == 2 + 2 + 3 + 3
 
 
@@ -147,9 +147,9 @@ def test_missing_column_matters_only_where_it_is_used(release, tmp_path):
     root, url, _ = release
     write_series(root, "Pitt_0050003", [n for n in range(1, 161) if n != 14])
     with pytest.raises(InputError, match=r"NaN.*Pitt_0050003 \(ACC_14\)"):
-        read_abide(tmp_path / "cache", url=url).windows(5, 5, mixed_tr="keep")
-    cohort = read_abide(tmp_path / "cache", url=url, regions=["IPS_134", "vmPFC_1"]).windows(
-        5, 5, mixed_tr="keep"
+        read_abide(tmp_path / "cache", url=url).to_cohort(window=5, stride=5, mixed_tr="keep")
+    cohort = read_abide(tmp_path / "cache", url=url, regions=["IPS_134", "vmPFC_1"]).to_cohort(
+        window=5, stride=5, mixed_tr="keep"
     )
     assert "Pitt_0050003" in set(cohort.samples["scan"])
 
@@ -174,8 +174,8 @@ def test_truncated_download_is_named(release, tmp_path):
     path.write_bytes(path.read_bytes()[:20000])
     scans = read_abide(tmp_path / "cache", url=url)
     with pytest.raises(UnreadableFileError, match=r"Pitt_0050030_rois.*Remove it to download"):
-        scans.windows(5, 5, mixed_tr="keep")
-    cohort = scans.windows(5, 5, mixed_tr="keep", on_bad="skip")
+        scans.to_cohort(window=5, stride=5, mixed_tr="keep")
+    cohort = scans.to_cohort(window=5, stride=5, mixed_tr="keep", on_bad="skip")
     assert "Pitt_0050030" not in set(cohort.samples["scan"])
 
 
@@ -227,7 +227,7 @@ def test_the_command_line_downloads_and_writes_the_same(release, tmp_path):
     options += [
         "--mixed-tr",
         "keep",
-        "--length",
+        "--window",
         5,
         "--stride",
         5,
@@ -237,5 +237,7 @@ def test_the_command_line_downloads_and_writes_the_same(release, tmp_path):
     command = [sys.executable, "-m", "sclcs", "cohort", "import", "abide", *options]
     subprocess.run([str(word) for word in command], check=True)
     written = Cohort.open(tmp_path / "abide.zarr")
-    expected = read_abide(tmp_path / "cache", url=url).windows(5, 5, drop_first=1, mixed_tr="keep")
+    expected = read_abide(tmp_path / "cache", url=url).to_cohort(
+        window=5, stride=5, drop_first=1, mixed_tr="keep"
+    )
     assert written.fingerprint == expected.fingerprint

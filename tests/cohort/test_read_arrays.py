@@ -71,7 +71,7 @@ def test_npz_with_everything(tmp_path, cube):
 def test_npz_padding_may_hold_anything(tmp_path, cube):
     cube[0, 20:] = np.nan
     path = save_npz(tmp_path / "padded.npz", cube, n_timepoints=np.array([20, 23, 23, 23]))
-    assert len(read_arrays(path).windows(10, 10)) == 8
+    assert len(read_arrays(path).to_cohort(window=10, stride=10)) == 8
 
 
 def test_npz_regions_by_name_and_other_layout(tmp_path, cube):
@@ -123,7 +123,7 @@ def test_npz_with_a_label_table(tmp_path, cube):
     ]
     assert [(p.kind, p.where) for p in scans.problems] == [("missing-label", "3")]
     np.testing.assert_array_equal(scans[2].signals(), cube[3].T)
-    cohort = scans.windows(10, 10, on_bad="skip")
+    cohort = scans.to_cohort(window=10, stride=10, on_bad="skip")
     assert cohort.n_subjects == 3
     assert cohort.provenance["excluded"][0]["where"] == "3"
 
@@ -131,14 +131,14 @@ def test_npz_with_a_label_table(tmp_path, cube):
 def test_npz_duplicate_ids_are_named(tmp_path, cube):
     path = save_npz(tmp_path / "c.npz", cube, file_id=np.array(["a", "b", "b", "c"]))
     with pytest.raises(InputError, match=r"more than one scan.*b \(2 scans\)"):
-        read_arrays(path).windows(10, 10, on_bad="skip")
+        read_arrays(path).to_cohort(window=10, stride=10, on_bad="skip")
 
 
 def test_npz_not_finite_is_named(tmp_path, cube):
     cube[2, 4, 1] = np.nan
     scans = read_arrays(save_npz(tmp_path / "c.npz", cube, roi_names=np.array(NAMES)))
     with pytest.raises(InputError, match=r"NaN or infinite.*scan-0003 \(ACC\)"):
-        scans.windows(10, 10)
+        scans.to_cohort(window=10, stride=10)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_npy_takes_the_rows_of_the_table_in_order(tmp_path, cube):
     assert [scan.subject for scan in scans] == ["01", "02", "02", "03"]
     assert [scan.facts for scan in scans] == [{"site": s} for s in "AABB"]
     np.testing.assert_array_equal(scans[2].signals(), cube[2].T)
-    assert len(scans.windows(10, 10)) == 8
+    assert len(scans.to_cohort(window=10, stride=10)) == 8
 
 
 def test_npy_needs_one_row_per_scan(tmp_path, cube):
@@ -257,7 +257,9 @@ def test_the_real_cohort_imports(stride, truncate, subjects, windows, sites):
     scans = read_arrays(REAL_COHORT, regions="dosenbach-dmn33")
     assert len(scans) == 1035
     assert scans.table["diagnosis"].value_counts().to_dict() == {"TC": 530, "ASD": 505}
-    cohort = scans.windows(70, stride, truncate=truncate, drop_first=1, on_bad="skip")
+    cohort = scans.to_cohort(
+        window=70, stride=stride, truncate=truncate, drop_first=1, on_bad="skip"
+    )
     assert cohort.n_subjects == subjects
     assert (cohort.samples.groupby("subject").size() == windows).all()
     assert cohort.samples["site"].nunique() == sites

@@ -81,7 +81,7 @@ def test_values_facts_and_labels(dataset):
 
 
 def test_becomes_a_cohort(dataset):
-    cohort = read_bids(dataset, session="2", run="1").windows(5, 5)
+    cohort = read_bids(dataset, session="2", run="1").to_cohort(window=5, stride=5)
     assert cohort.samples["subject"].unique().tolist() == ["sub-01", "sub-02"]
     np.testing.assert_array_equal(cohort.signals[0], signals_of(121).T[:, :5].astype(np.float32))
 
@@ -193,10 +193,12 @@ def test_regions_outside_coverage_are_non_finite(dataset):
     scans = read_bids(dataset)
     assert np.isnan(scans[4].load()[3]).all()
     with pytest.raises(InputError, match=r"NaN.*sub-02_ses-1_task-rest_run-1 \(Left-Hippocampus\)"):
-        scans.windows(5, 5)
-    cohort = scans.windows(5, 5, on_bad="skip")
+        scans.to_cohort(window=5, stride=5)
+    cohort = scans.to_cohort(window=5, stride=5, on_bad="skip")
     assert cohort.provenance["excluded"][0]["kind"] == "non-finite"
-    assert len(read_bids(dataset, regions=list(REGIONS[:3])).windows(5, 5)) > len(cohort)
+    assert len(read_bids(dataset, regions=list(REGIONS[:3])).to_cohort(window=5, stride=5)) > len(
+        cohort
+    )
 
 
 def test_other_regions_are_named_and_skipped(dataset):
@@ -206,8 +208,11 @@ def test_other_regions_are_named_and_skipped(dataset):
     scans = read_bids(dataset)
     assert len(scans) == 7
     with pytest.raises(InputError, match=r"run-2 \(3 regions, expected 4: lacks .* has also new"):
-        scans.windows(5, 5)
-    assert scans.windows(5, 5, on_bad="skip").provenance["excluded"][0]["kind"] == "region-count"
+        scans.to_cohort(window=5, stride=5)
+    assert (
+        scans.to_cohort(window=5, stride=5, on_bad="skip").provenance["excluded"][0]["kind"]
+        == "region-count"
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,9 +230,9 @@ def test_damaged_tables(dataset, text, found):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     scans = read_bids(dataset)
     with pytest.raises(UnreadableFileError, match=found) as caught:
-        scans.windows(5, 5)
+        scans.to_cohort(window=5, stride=5)
     assert path.name in str(caught.value)
-    cohort = scans.windows(5, 5, on_bad="skip")
+    cohort = scans.to_cohort(window=5, stride=5, on_bad="skip")
     assert [p["kind"] for p in cohort.provenance["excluded"]] == ["unreadable"]
     assert "sub-01_ses-1_task-rest_run-1" not in set(cohort.samples["scan"])
 
@@ -238,8 +243,8 @@ def test_missing_and_extra_participants(dataset, tmp_path):
     scans = read_bids(dataset, participants=table)
     assert {scan.subject for scan in scans} == {"sub-02"}
     with pytest.raises(InputError, match=r"without a row.*\(4\).*sub-01.*without a scan.*03"):
-        scans.windows(5, 5)
-    cohort = scans.windows(5, 5, on_bad="skip")
+        scans.to_cohort(window=5, stride=5)
+    cohort = scans.to_cohort(window=5, stride=5, on_bad="skip")
     assert cohort.samples["group"].unique().tolist() == ["b"]
 
 

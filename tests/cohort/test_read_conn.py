@@ -52,5 +52,5 @@ def test_what_goes_wrong_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:500])
     scans = read_conn(project)
     with pytest.raises(UnreadableFileError, match="Subject002"):
-        scans.windows(20, 10)
-    assert len(scans.windows(20, 10, on_bad="skip")) == 2 * 2
+        scans.to_cohort(window=20, stride=10)
+    assert len(scans.to_cohort(window=20, stride=10, on_bad="skip")) == 2 * 2

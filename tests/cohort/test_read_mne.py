@@ -35,9 +35,7 @@ def test_recordings_with_names_of_bids_and_labels(tmp_path):
     assert [scan.facts["group"] for scan in scans] == ["A", "B"]
     assert scans[0].facts["session"] == "1"
     np.testing.assert_allclose(scans[1].signals(), written[1], rtol=1e-5)
-    from sclcs.cohort import Seconds
-
-    cohort = scans.windows(Seconds(2), Seconds(2))
+    cohort = scans.to_cohort(window="2s")
     assert cohort.signals.shape == (6, 4, 200)
 
 
@@ -45,7 +43,7 @@ def test_the_rate_reaches_the_bands_of_spectral_operators(tmp_path):
     from sclcs.spi import bands
 
     write_raw(tmp_path / "a_raw.fif", 0)
-    cohort = read_mne(tmp_path, rate=50.0).whole()
+    cohort = read_mne(tmp_path, rate=50.0).to_cohort()
     name = "cohmag_multitaper_mean_fs-1_fmin-0_fmax-0-25"
     row = bands([name], tr=cohort.tr).loc[name]
     assert (row["low_hz"], row["high_hz"]) == (0.0, pytest.approx(12.5))
@@ -63,7 +61,7 @@ def test_epochs_are_scans_with_their_event(tmp_path):
     assert {scan.subject for scan in scans} == {"s1"}
     assert [scan.facts["event"] for scan in scans] == ["rest", "task", "rest", "task", "rest"]
     np.testing.assert_allclose(scans[3].signals(), values[3], rtol=1e-5)
-    assert len(scans.whole()) == 5
+    assert len(scans.to_cohort()) == 5
 
 
 def test_filters_are_in_hz(tmp_path):
@@ -85,10 +83,10 @@ def test_what_goes_wrong_is_named(tmp_path):
     write_raw(tmp_path / "b_raw.fif", 1, names=CHANNELS[:2])
     write_raw(tmp_path / "c_raw.fif", 2)
     with pytest.raises(InputError, match=r"another number of regions.*b \(2 channels"):
-        read_mne(tmp_path, picks="eeg").windows(50, 50)
+        read_mne(tmp_path, picks="eeg").to_cohort(window=50, stride=50)
     (tmp_path / "d_raw.fif").write_bytes(b"nothing")
     with pytest.raises(InputError, match="Files that cannot be read"):
-        read_mne(tmp_path, picks="eeg").windows(50, 50)
+        read_mne(tmp_path, picks="eeg").to_cohort(window=50, stride=50)
 
 
 def test_damage_that_shows_only_when_channels_are_picked_is_named(tmp_path, monkeypatch):

@@ -184,8 +184,8 @@ def test_missing_confounds_are_named_and_skipped(fmriprep):
     scans = read_nifti(fmriprep, confounds=["motion"], confound_options={"motion": "basic"})
     assert len(scans) == 3
     with pytest.raises(UnreadableFileError, match=r"sub-02_ses-2.*Could not find"):
-        scans.windows(10, 10)
-    excluded = scans.windows(10, 10, on_bad="skip").provenance["excluded"]
+        scans.to_cohort(window=10, stride=10)
+    excluded = scans.to_cohort(window=10, stride=10, on_bad="skip").provenance["excluded"]
     assert [p["where"] for p in excluded] == ["sub-02_ses-2_task-rest_run-1"]
 
 
@@ -204,7 +204,7 @@ def test_everything_scrubbed_is_too_short(fmriprep):
     with pytest.warns(RuntimeWarning, match="[Aa]ll volumes"):
         scans = read_nifti(fmriprep, confounds="motion,scrub", confound_options=options)
     with pytest.raises(InputError, match=r"sub-01_ses-1.*no time points left by scrubbing"):
-        scans.windows(10, 10)
+        scans.to_cohort(window=10, stride=10)
 
 
 def test_band_pass(tmp_path):
@@ -269,8 +269,8 @@ def test_regions_outside_the_image_are_named(tmp_path):
     assert np.isnan(signals[0]).all()
     np.testing.assert_allclose(signals[-1], sphere_means(volumes_of(1))[-1], rtol=1e-6)
     with pytest.raises(InputError, match=r"NaN.*cut \(vmPFC_1\)"):
-        scans.windows(10, 10)
-    cohort = scans.windows(10, 10, on_bad="skip")
+        scans.to_cohort(window=10, stride=10)
+    cohort = scans.to_cohort(window=10, stride=10, on_bad="skip")
     assert cohort.samples["subject"].unique().tolist() == ["whole"]
 
 
@@ -300,8 +300,8 @@ def test_truncated_images(tmp_path, ending, share):
     good = save(volumes_of(2), tmp_path / f"good{ending}")
     scans = read_nifti([bad, good])
     with pytest.raises(UnreadableFileError, match=rf"bad{ending}.*truncated"):
-        scans.windows(10, 10)
-    cohort = scans.windows(10, 10, on_bad="skip", out=tmp_path / "cohort")
+        scans.to_cohort(window=10, stride=10)
+    cohort = scans.to_cohort(window=10, stride=10, on_bad="skip", out=tmp_path / "cohort")
     assert cohort.samples["subject"].unique().tolist() == ["good"]
     assert cohort.provenance["excluded"][0]["kind"] == "unreadable"
 

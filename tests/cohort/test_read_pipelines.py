@@ -73,7 +73,7 @@ def test_hcp_runs_by_the_folders_of_their_files(tmp_path):
     assert [scan.subject for scan in scans] == ["100307", "100307", "100408", "100408"]
     assert scans[1].facts == {"run": "rfMRI_REST2_LR"}
     np.testing.assert_allclose(scans[3].signals(), series(11, 32).T, rtol=1e-6)
-    assert scans.whole().lengths.tolist() == [30, 32, 30, 32]
+    assert scans.to_cohort().lengths.tolist() == [30, 32, 30, 32]
 
 
 def test_cpac_sets_of_regressors_are_chosen_by_their_entity(tmp_path):
@@ -104,7 +104,7 @@ def test_a_missing_participants_table_is_said_loudly_and_looked_for_one_folder_u
     with caplog.at_level("WARNING", logger="sclcs"):
         scans = read_bids(folder)
     assert f"there is no {folder}/participants.tsv or {study}/participants.tsv" in caplog.text
-    assert "--labels" in scans.windows(20, 10).provenance["notes"][0]
+    assert "--labels" in scans.to_cohort(window=20, stride=10).provenance["notes"][0]
     moved = folder.rename(tmp_path / "xcp_d")  # not in a dataset any more
     (tmp_path / "elsewhere.tsv").rename(tmp_path / "participants.tsv")
     assert read_bids(moved)[0].facts["diagnosis"] == "MDD"
@@ -116,10 +116,10 @@ def test_a_missing_participants_table_is_said_loudly_and_looked_for_one_folder_u
 def test_one_uncovered_parcel_is_left_out_for_everybody_and_recorded(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study", missing=("02", "03")))
     with pytest.raises(InputError, match=r"RH_Limbic_1.*--max-missing-subjects 5%"):
-        scans.windows(20, 10)
+        scans.to_cohort(window=20, stride=10)
     kept = CoverageRule(max_missing_subjects=0.25).apply(scans)
     assert "RH_Limbic_1" not in kept.regions
-    cohort = kept.windows(20, 10)
+    cohort = kept.to_cohort(window=20, stride=10)
     assert cohort.n_subjects == 4
     assert cohort.provenance["coverage"]["regions_dropped"] == [
         {"region": "RH_Limbic_1", "subjects_missing": 2}
@@ -131,14 +131,14 @@ def test_a_region_that_few_lack_costs_their_scans_instead(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study", missing=("02",)))
     kept = CoverageRule(max_missing_subjects=1).apply(scans)
     assert kept.regions == REGIONS
-    assert kept.windows(20, 10, on_bad="skip").n_subjects == 3
+    assert kept.to_cohort(window=20, stride=10, on_bad="skip").n_subjects == 3
 
 
 def test_coverage_below_the_minimum_counts_as_missing(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study", low_coverage=("01",)))
-    assert len(scans.windows(20, 10)) == 8, "the signals themselves are fine"
+    assert len(scans.to_cohort(window=20, stride=10)) == 8, "the signals themselves are fine"
     with pytest.raises(InputError, match=r"sub-01_task-rest \(RH_Default_1\)"):
-        CoverageRule(min_coverage=0.5).apply(scans).windows(20, 10)
+        CoverageRule(min_coverage=0.5).apply(scans).to_cohort(window=20, stride=10)
     kept = CoverageRule(min_coverage=0.5, max_missing_subjects=0.05).apply(scans)
     assert kept.regions == tuple(name for name in REGIONS if name != "RH_Default_1")
 
@@ -146,7 +146,7 @@ def test_coverage_below_the_minimum_counts_as_missing(tmp_path):
 def test_a_scan_where_half_a_region_is_enough_stays(tmp_path):
     folder = write_xcp_d(tmp_path / "study", low_coverage=("01",))
     kept = CoverageRule(min_coverage=0.2).apply(read_bids(folder))
-    assert len(kept.windows(20, 10)) == 8
+    assert len(kept.to_cohort(window=20, stride=10)) == 8
 
 
 def test_mistakes_about_coverage(tmp_path):
@@ -182,7 +182,7 @@ def test_regions_by_pattern(tmp_path):
 
 def test_names_nearly_right_are_suggested(tmp_path):
     write_xcp_d(tmp_path / "study")
-    cohort = read_bids(tmp_path / "study" / "derivatives" / "xcp_d").windows(20, 10)
+    cohort = read_bids(tmp_path / "study" / "derivatives" / "xcp_d").to_cohort(window=20, stride=10)
     with pytest.raises(UnknownNameError, match=r"Did you mean diagnosis\?"):
         cohort.labels("Diagnosys")
     labels = tmp_path / "labels.csv"

@@ -174,7 +174,7 @@ def test_phenotype_workbook_is_joined(release, phenotype):
     assert facts["S15-1-0001"]["if_first_episode"] is None  # -9999
     assert facts["S15-1-0001"]["hamd"] is None  # []
     assert facts["S15-2-0003"]["hamd"] is None  # no such column in the sheet
-    cohort = scans.windows(6, 6)
+    cohort = scans.to_cohort(window=6, stride=6)
     assert cohort.samples.loc["S20-2-0251_w1", "age"] == 25.0
 
 
@@ -212,7 +212,7 @@ def test_missing_and_extra_rows(release, tmp_path):
     scans = read_rest_meta_mdd(release, phenotype=write_csv(tmp_path / "info.csv", *rows))
     found = [(problem.kind, problem.where) for problem in scans.problems]
     assert found == [("missing-label", "S1-1-0001"), ("extra-label", "S21-2-0009")]
-    assert scans.windows(6, 6, on_bad="skip").n_subjects == 4
+    assert scans.to_cohort(window=6, stride=6, on_bad="skip").n_subjects == 4
 
 
 def test_ids_of_another_form(release, tmp_path):
@@ -251,8 +251,8 @@ def test_damaged_files_cost_one_scan(release, subject, damage):
     )
     scans = read_rest_meta_mdd(release)
     with pytest.raises(UnreadableFileError, match=rf"{subject} \(Expected .*{path.name}"):
-        scans.windows(6, 6)
-    cohort = scans.windows(6, 6, on_bad="skip")
+        scans.to_cohort(window=6, stride=6)
+    cohort = scans.to_cohort(window=6, stride=6, on_bad="skip")
     assert cohort.n_subjects == len(IDS) - 1
     assert cohort.provenance["excluded"][0]["kind"] == "unreadable"
 
@@ -269,15 +269,15 @@ def test_files_of_another_content(release, write, name, n_columns, message):
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write(folder / f"ROISignals_{IDS[0]}.mat", matrix_of(IDS[0], n_columns), name)
     with pytest.raises(UnreadableFileError, match=message):
-        read_rest_meta_mdd(release).windows(6, 6)
+        read_rest_meta_mdd(release).to_cohort(window=6, stride=6)
 
 
 def test_older_scans_without_power_are_named(release):
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write_v5(folder / f"ROISignals_{IDS[0]}.mat", matrix_of(IDS[0], 1568))
-    assert len(read_rest_meta_mdd(release).windows(6, 6)) == 10
+    assert len(read_rest_meta_mdd(release).to_cohort(window=6, stride=6)) == 10
     with pytest.raises(UnreadableFileError, match=r"\(1\): S1-1-0001 .*found 1568"):
-        read_rest_meta_mdd(release, atlas="power").windows(6, 6)
+        read_rest_meta_mdd(release, atlas="power").to_cohort(window=6, stride=6)
 
 
 def test_region_outside_the_field_of_view_is_named(release):
@@ -286,4 +286,4 @@ def test_region_outside_the_field_of_view_is_named(release):
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write_v5(folder / f"ROISignals_{IDS[0]}.mat", matrix)
     with pytest.raises(InputError, match=r"S1-1-0001 \(occipital_137\)"):
-        read_rest_meta_mdd(release).windows(6, 6)
+        read_rest_meta_mdd(release).to_cohort(window=6, stride=6)

@@ -135,9 +135,9 @@ def test_bad_file_in_a_folder_is_one_scan_lost(tmp_path, cube, content, message)
     (folder / "bad.csv").write_bytes(content)
     scans = read_arrays(folder)
     with pytest.raises(UnreadableFileError, match=message) as caught:
-        scans.windows(10, 10)
+        scans.to_cohort(window=10, stride=10)
     assert "bad.csv" in str(caught.value)
-    cohort = scans.windows(10, 10, on_bad="skip")
+    cohort = scans.to_cohort(window=10, stride=10, on_bad="skip")
     assert cohort.n_subjects == N_SCANS
     assert [e["where"] for e in cohort.provenance["excluded"]] == ["bad"]
 
@@ -147,7 +147,7 @@ def test_missing_cells_are_nan_not_damage(tmp_path, cube):
     rows = ["1,2,3,4,5"] * 5 + ["1,,3,n/a,5"]
     (folder / "holes.csv").write_text("\n".join([",".join(NAMES), *rows]))
     with pytest.raises(InputError, match=r"NaN or infinite values \(1\): holes \(ACC, IPS\)"):
-        read_arrays(folder).windows(6, 6)
+        read_arrays(folder).to_cohort(window=6, stride=6)
 
 
 def test_another_number_of_regions_is_named(tmp_path, cube):
@@ -155,7 +155,7 @@ def test_another_number_of_regions_is_named(tmp_path, cube):
     (folder / "wide.csv").write_text("\n".join(["1,2,3,4,5,6.5"] * N_TIMES))
     scans = read_arrays(folder, layout="time-region")
     with pytest.raises(InputError, match=r"another number of regions.*wide \(6 x 23, expected 5"):
-        scans.windows(10, 10)
+        scans.to_cohort(window=10, stride=10)
 
 
 def test_another_atlas_never_passes_for_chosen_regions(tmp_path, cube):
@@ -163,7 +163,7 @@ def test_another_atlas_never_passes_for_chosen_regions(tmp_path, cube):
     (folder / "narrow.csv").write_text("\n".join(["x,y", *["1,2"] * N_TIMES]))
     scans = read_arrays(folder, regions=["IPL", "ACC"])
     with pytest.raises(UnreadableFileError, match=r"narrow \(Expected 5 regions"):
-        scans.windows(10, 10)
+        scans.to_cohort(window=10, stride=10)
 
 
 def test_headers_must_not_repeat_a_region(tmp_path, cube):
@@ -238,7 +238,7 @@ def test_compressed_text_and_what_a_cut_off_file_says(tmp_path, cube):
     content = (folder / "b.tsv.gz").read_bytes()
     (folder / "b.tsv.gz").write_bytes(content[: len(content) // 2])
     with pytest.raises(UnreadableFileError, match="cut off or damaged"):
-        read_arrays(folder).windows(10, 10)
+        read_arrays(folder).to_cohort(window=10, stride=10)
 
 
 def test_sessions_in_the_names_of_files(tmp_path, cube):

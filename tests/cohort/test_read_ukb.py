@@ -40,4 +40,4 @@ def test_a_table_of_another_kind_is_named(tmp_path):
     path = root / "1000027_2" / "fMRI" / "fMRI.Tian_Subcortex_S1_3T.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n3,4\n"))
     with pytest.raises(InputError, match=r"1000027_2.*first column names the regions"):
-        read_ukb(root).windows(20, 10)
+        read_ukb(root).to_cohort(window=20, stride=10)

@@ -8,7 +8,7 @@ from sclcs.cohort.scans import Scan, Scans
 
 
 def test_windows_carry_the_facts_of_their_scan(scans):
-    cohort = scans.windows(20, 10)
+    cohort = scans.to_cohort(window=20, stride=10)
     assert cohort.sample_ids[:4] == ["a_w0", "a_w1", "a_w2", "b_scan-1_w0"]
     row = cohort.samples.loc["b_scan-2_w1"]
     assert row.to_dict() == {
@@ -25,8 +25,8 @@ def test_windows_carry_the_facts_of_their_scan(scans):
 
 
 def test_windows_on_disk_equal_windows_in_memory(scans, tmp_path):
-    memory = scans.windows(20, 7, drop_first=2)
-    disk = scans.windows(20, 7, drop_first=2, out=tmp_path / "c.zarr")
+    memory = scans.to_cohort(window=20, stride=7, drop_first=2)
+    disk = scans.to_cohort(window=20, stride=7, drop_first=2, out=tmp_path / "c.zarr")
     np.testing.assert_array_equal(memory.signals, disk.signals[:])
     assert memory.fingerprint == disk.fingerprint == Cohort.open(tmp_path / "c.zarr").fingerprint
     assert memory.provenance == disk.provenance
@@ -34,9 +34,9 @@ def test_windows_on_disk_equal_windows_in_memory(scans, tmp_path):
 
 @pytest.mark.parametrize("scope", ["scan", "window"])
 def test_zscoring_is_explicit_and_recorded(scans, scope):
-    plain = scans.windows(20, 10)
+    plain = scans.to_cohort(window=20, stride=10)
     assert plain.provenance["zscore"] == "none"
-    scaled = scans.windows(20, 10, truncate=40, zscore=scope)
+    scaled = scans.to_cohort(window=20, stride=10, truncate=40, zscore=scope)
     assert scaled.provenance["zscore"] == scope
     kept = scans[0].signals()[:, :40].astype(float)
     if scope == "window":
@@ -50,8 +50,8 @@ def test_zscoring_is_explicit_and_recorded(scans, scope):
 
 
 def test_whole_scans_are_cut_to_one_length_if_asked(scans):
-    assert not scans.whole().equal_lengths
-    cohort = scans.whole(truncate=41)
+    assert not scans.to_cohort().equal_lengths
+    cohort = scans.to_cohort(truncate=41)
     assert cohort.signals.shape == (4, 5, 41)
     np.testing.assert_array_equal(cohort.signals[3], scans[3].signals()[:, :41])
 
@@ -80,7 +80,7 @@ def bad_scans(rng):
 
 def test_every_bad_scan_is_named_in_one_message(rng):
     with pytest.raises(InputError) as caught:
-        Scans(list(bad_scans(rng)), ["r0", "r1", "r2"]).windows(10, 10)
+        Scans(list(bad_scans(rng)), ["r0", "r1", "r2"]).to_cohort(window=10, stride=10)
     message = str(caught.value)
     for words in [
         "nan (r1)",
@@ -95,7 +95,7 @@ def test_every_bad_scan_is_named_in_one_message(rng):
 
 
 def test_bad_scans_are_skipped_and_recorded(rng):
-    cohort = bad_scans(rng).windows(10, 10, on_bad="skip")
+    cohort = bad_scans(rng).to_cohort(window=10, stride=10, on_bad="skip")
     assert set(cohort.samples["subject"]) == {"good"}
     kinds = {entry["where"]: entry["kind"] for entry in cohort.provenance["excluded"]}
     assert kinds == {
@@ -116,14 +116,14 @@ def test_what_the_reader_found_is_refused_before_any_signal_is_loaded():
         [Scan("a", "a", load)], ["r", "q"], problems=[Problem("extra-label", "ghost", "")]
     )
     with pytest.raises(InputError, match="ghost"):
-        scans.windows(10, 10)
+        scans.to_cohort(window=10, stride=10)
 
 
 def test_nothing_is_written_when_all_scans_are_bad(rng, tmp_path):
     scans = Scans.from_arrays([np.ones((2, 30))], ["a"])
     for policy in ("error", "skip"):
         with pytest.raises(InputError, match="does not vary"):
-            scans.windows(10, 10, on_bad=policy, out=tmp_path / "c.zarr")
+            scans.to_cohort(window=10, stride=10, on_bad=policy, out=tmp_path / "c.zarr")
         assert list(tmp_path.iterdir()) == []
 
 
@@ -131,27 +131,34 @@ def test_a_region_constant_inside_one_window_only_is_bad(rng):
     signal = rng.normal(size=(2, 40))
     signal[1, 20:30] = 3.0
     with pytest.raises(InputError, match="region-1"):
-        Scans.from_arrays([signal], ["a"]).windows(10, 10)
-    assert len(Scans.from_arrays([signal], ["a"]).windows(10, 10, truncate=20)) == 2
+        Scans.from_arrays([signal], ["a"]).to_cohort(window=10, stride=10)
+    assert len(Scans.from_arrays([signal], ["a"]).to_cohort(window=10, stride=10, truncate=20)) == 2
 
 
 def test_nan_outside_the_used_part_does_no_harm(rng):
     signal = rng.normal(size=(2, 40))
     signal[0, 0] = signal[1, 39] = np.nan
-    assert len(Scans.from_arrays([signal], ["a"]).windows(10, 10, truncate=30, drop_first=1)) == 3
+    assert (
+        len(
+            Scans.from_arrays([signal], ["a"]).to_cohort(
+                window=10, stride=10, truncate=30, drop_first=1
+            )
+        )
+        == 3
+    )
 
 
 def test_duplicate_ids_are_refused_even_when_skipping(rng):
     scans = Scans.from_arrays([rng.normal(size=(2, 9))] * 3, list("aab"), scan_ids=["x", "x", "y"])
     for policy in ("error", "skip"):
         with pytest.raises(InputError, match=r"x \(2 scans\)"):
-            scans.windows(5, 5, on_bad=policy)
+            scans.to_cohort(window=5, stride=5, on_bad=policy)
 
 
 def test_an_existing_output_is_refused_before_reading(scans, tmp_path):
     (tmp_path / "c.zarr").mkdir()
     with pytest.raises(FileExistsError, match="already exists"):
-        scans.windows(20, 10, out=tmp_path / "c.zarr")
+        scans.to_cohort(window=20, stride=10, out=tmp_path / "c.zarr")
 
 
 def test_regions_are_kept_by_name_and_order(scans):
@@ -164,9 +171,9 @@ def test_regions_are_kept_by_name_and_order(scans):
 
 def test_wrong_policies_and_columns_are_refused(scans, rng):
     with pytest.raises(InputError, match=r"`on_bad` must be one of 'error', 'skip', got 'ignore'"):
-        scans.windows(10, 10, on_bad="ignore")
+        scans.to_cohort(window=10, stride=10, on_bad="ignore")
     with pytest.raises(InputError, match="zscore"):
-        scans.windows(10, 10, zscore="both")
+        scans.to_cohort(window=10, stride=10, zscore="both")
     with pytest.raises(InputError, match="1 values for 2 scans"):
         Scans.from_arrays([np.ones((2, 3))] * 2, ["a", "b"], facts={"site": ["x"]})
     with pytest.raises(InputError, match="at least one scan"):
@@ -192,4 +199,4 @@ def test_one_scan_is_in_memory_at_a_time(tmp_path):
         return load
 
     scans = Scans([Scan(f"s{i}", f"s{i}", loader(i)) for i in range(6)], ["a", "b", "c"])
-    assert len(scans.windows(10, 10, out=tmp_path / "c.zarr")) == 18
+    assert len(scans.to_cohort(window=10, stride=10, out=tmp_path / "c.zarr")) == 18

@@ -8,6 +8,7 @@ import sclcs
 from sclcs import Cohort
 from sclcs._core.errors import DamagedStoreError, InputError
 from sclcs.cohort import Scans, check_cohort, describe_cohort
+from sclcs.cohort.build import resample_scans
 from sclcs.cohort.windows import Seconds, Windowing, parse_extent
 from sclcs.coresets import select
 from sclcs.spi import compute
@@ -32,14 +33,14 @@ def make_scans(lengths=LENGTHS, **more):
 
 def test_whole_scans_of_any_length_are_one_sample_each(tmp_path):
     scans = make_scans()
-    cohort = scans.whole()
+    cohort = scans.to_cohort()
     assert cohort.signals.shape == (8, 3, 90)
     assert cohort.lengths.tolist() == LENGTHS
     assert repr(cohort) == "Cohort(8 samples, 4 subjects, 3 regions, 50 to 90 time points)"
     for row, scan in enumerate(scans):
         np.testing.assert_array_equal(cohort.signals[row, :, : LENGTHS[row]], scan.signals())
         assert np.isnan(cohort.signals[row, :, LENGTHS[row] :]).all()
-    stored = scans.whole(out=tmp_path / "c.zarr")
+    stored = scans.to_cohort(out=tmp_path / "c.zarr")
     assert stored.fingerprint == cohort.fingerprint
     assert [path.name for path in tmp_path.iterdir()] == ["c.zarr"]
     again = Cohort.open(tmp_path / "c.zarr")
@@ -51,16 +52,18 @@ def test_whole_scans_of_any_length_are_one_sample_each(tmp_path):
 
 
 def test_scans_of_one_length_make_the_cohort_they_always_made(tmp_path):
-    stored = make_scans([50, 50, 50, 50]).whole(out=tmp_path / "c.zarr")
+    stored = make_scans([50, 50, 50, 50]).to_cohort(out=tmp_path / "c.zarr")
     assert "n_timepoints" not in stored.samples
     assert stored.equal_lengths
-    assert stored.fingerprint == make_scans([50, 50, 50, 50]).windows(50, 1).fingerprint
+    windows = make_scans([50, 50, 50, 50]).to_cohort(window=50)
+    assert windows.sample_ids == [f"{name}_w0" for name in stored.sample_ids]
+    np.testing.assert_array_equal(windows.signals, stored.signals)
 
 
 def test_a_value_lost_inside_a_sample_is_damage_and_padding_is_not(tmp_path):
     import zarr
 
-    make_scans().whole(out=tmp_path / "c.zarr")
+    make_scans().to_cohort(out=tmp_path / "c.zarr")
     zarr.open_group(tmp_path / "c.zarr")["signals"][3, 1, 70] = np.nan
     with pytest.raises(DamagedStoreError, match="missing"):
         Cohort.open(tmp_path / "c.zarr").signals[:]
@@ -79,7 +82,7 @@ def test_lengths_that_do_not_fit_the_signals_are_refused():
 
 def test_every_operator_sees_a_sample_at_its_own_length(tmp_path):
     scans = make_scans()
-    cohort = scans.whole(out=tmp_path / "c.zarr")
+    cohort = scans.to_cohort(out=tmp_path / "c.zarr")
     together = compute(cohort.signals[:], OPERATORS, lengths=cohort.lengths, seed=3)
     compute_store(cohort, tmp_path / "fc", OPERATORS, seed=3, block_size=3)
     store = FCStore.open(tmp_path / "fc")
@@ -95,7 +98,7 @@ def test_every_operator_sees_a_sample_at_its_own_length(tmp_path):
 
 
 def test_an_operator_skips_only_the_samples_that_are_too_short_for_it(tmp_path):
-    cohort = make_scans([4, 64, 50, 71]).whole()
+    cohort = make_scans([4, 64, 50, 71]).to_cohort()
     name = OPERATORS[2]  # at least five time points
     found = compute(cohort.signals, [name], lengths=cohort.lengths)
     assert found["status"].to_numpy()[0].tolist() == ["skipped", "ok", "ok", "ok"]
@@ -106,7 +109,7 @@ def test_an_operator_skips_only_the_samples_that_are_too_short_for_it(tmp_path):
 
 
 def test_ranking_a_cohort_and_its_store_agree(tmp_path):
-    cohort = make_scans().whole()
+    cohort = make_scans().to_cohort()
     compute_store(cohort, tmp_path / "fc", OPERATORS)
     options = {"task": "subject", "permutations": 0, "bootstrap": 0}
     by_store = rank(FCStore.open(tmp_path / "fc"), **options).table.set_index("spi")["score"]
@@ -115,7 +118,7 @@ def test_ranking_a_cohort_and_its_store_agree(tmp_path):
 
 
 def test_methods_that_compare_matrices_choose_and_those_that_train_refuse():
-    cohort = make_scans().whole()
+    cohort = make_scans().to_cohort()
     assert len(select(cohort, method="kcenter", ratio=0.5)) == 4
     with pytest.raises(InputError, match="needs samples of one length, but this cohort's have 50"):
         select(cohort, method="kcenter", ratio=0.5, features="raw")
@@ -127,7 +130,7 @@ def test_methods_that_compare_matrices_choose_and_those_that_train_refuse():
 @pytest.mark.slow
 def test_a_run_from_end_to_end(tmp_path):
     lengths = [40 + 3 * (k % 5) for k in range(24)]
-    make_scans(lengths).whole(out=tmp_path / "c.zarr")
+    make_scans(lengths).to_cohort(out=tmp_path / "c.zarr")
     result = sclcs.run(
         tmp_path / "c.zarr", task=["diagnosis"], spis="cov_*", ratio=0.5, method="stratified",
         top_k=2, bootstrap=20, out=tmp_path / "RUN",
@@ -138,7 +141,7 @@ def test_a_run_from_end_to_end(tmp_path):
 
 def test_windows_in_seconds_are_cut_by_each_scan_s_repetition_time():
     scans = make_scans([60, 60, 90, 90], tr=[2.0, 2.0, 1.0, 1.0])
-    cohort = scans.windows(Seconds(30), Seconds(15), drop_first=Seconds(2))
+    cohort = scans.to_cohort(window="30s", stride="15s", drop_first="2s")
     lengths = cohort.samples.groupby("scan")["n_timepoints"].unique().map(list)
     assert lengths.to_dict() == {
         "s0_scan-1": [15], "s0_scan-2": [15], "s1_scan-1": [30], "s1_scan-2": [30],
@@ -146,7 +149,7 @@ def test_windows_in_seconds_are_cut_by_each_scan_s_repetition_time():
     first = cohort.samples[cohort.samples["scan"] == "s1_scan-1"]
     assert first["start"].tolist() == [2, 17, 32, 47]
     np.testing.assert_array_equal(cohort.signals[-1][:, :30], scans[3].signals()[:, 47:77])
-    one = make_scans([60, 60, 90, 90]).windows(Seconds(30), 10)
+    one = make_scans([60, 60, 90, 90]).to_cohort(window="30s", stride=10)
     assert one.equal_lengths
     assert one.n_timepoints == 15
     assert one.provenance["windowing"]["length"] == "30s"
@@ -156,7 +159,7 @@ def test_neighbouring_windows_of_a_short_window_do_not_overlap():
     from sclcs.stats.pairs import _places
 
     scans = make_scans([60, 60, 90, 90], tr=[2.0, 2.0, 1.0, 1.0])
-    cohort = scans.windows(Seconds(30), Seconds(30))
+    cohort = scans.to_cohort(window="30s", stride="30s")
     places = _places(cohort.samples, cohort.n_timepoints)
     same = cohort.samples["scan"].to_numpy()
     steps = np.diff(places)[same[1:] == same[:-1]]
@@ -181,14 +184,13 @@ def test_mixed_repetition_times_are_an_error_with_ways_out():
     with pytest.raises(
         InputError, match=r"found 2: 1 s \(1 scans, such as s1_scan-2\), 2 s"
     ) as raised:
-        scans.windows(20, 10)
-    for way in ("--resample 2", "--length 140s", "--mixed-tr keep"):
+        scans.to_cohort(window=20, stride=10)
+    for way in ("--resample 2", "--window 140s", "--mixed-tr keep"):
         assert way in str(raised.value)
-    with pytest.raises(InputError, match="--resample"):
-        scans.whole()
-    assert len(scans.windows(20, 10, mixed_tr="keep")) == 5 + 5 + 8 + 8
-    with pytest.raises(InputError, match="'error' or 'keep'"):
-        scans.windows(20, 10, mixed_tr="yes")
+    assert "bands in Hz differ" in scans.to_cohort().provenance["notes"][0]
+    assert len(scans.to_cohort(window=20, stride=10, mixed_tr="keep")) == 5 + 5 + 8 + 8
+    with pytest.raises(InputError, match="'error', 'keep'"):
+        scans.to_cohort(window=20, stride=10, mixed_tr="yes")
 
 
 def test_resampling_keeps_what_both_rates_hold():
@@ -197,7 +199,8 @@ def test_resampling_keeps_what_both_rates_hold():
     noise = np.random.default_rng(0).normal(size=(2, 150))
     scans = Scans.from_arrays(
         [np.stack([slow + fast, slow]), noise], ["a", "b"], facts={"tr": [1.0, 2.0]}
-    ).resample(2.0)
+    )
+    scans = resample_scans(scans, 2.0)
     assert scans.tr == 2.0
     assert "tr" not in scans.table
     taken = scans[0].signals()
@@ -207,9 +210,9 @@ def test_resampling_keeps_what_both_rates_hold():
         taken[:, 15:-15], np.stack([expected, expected])[:, 15:-15], atol=0.05
     )
     np.testing.assert_array_equal(scans[1].signals(), noise.astype(np.float32))
-    assert scans.windows(50, 50).provenance["resampled_to"] == 2.0
+    assert scans.to_cohort(window=50, stride=50).provenance["resampled_to"] == 2.0
     with pytest.raises(InputError, match="above 0"):
-        scans.resample(0.0)
+        resample_scans(scans, 0.0)
     unknown = Scans.from_arrays([noise], ["a"])
     with pytest.raises(InputError, match="it is not known for a"):
-        unknown.resample(2.0)
+        resample_scans(unknown, 2.0)

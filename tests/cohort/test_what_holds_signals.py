@@ -142,12 +142,12 @@ def test_a_scan_that_cannot_be_loaded_is_named_and_can_be_left_out(load, message
     good = Scan("good", "x", lambda: ARRAY[0])
     scans = Scans([good, Scan("broken", "y", load)], list("abcd"))
     with pytest.raises(UnreadableFileError, match=message):
-        scans.whole()
-    assert scans.whole(on_bad="skip").samples["subject"].tolist() == ["x"]
+        scans.to_cohort()
+    assert scans.to_cohort(on_bad="skip").samples["subject"].tolist() == ["x"]
 
 
 def test_scans_are_not_samples():
-    with pytest.raises(InputError, match=r"\.windows\(length, stride\)"):
+    with pytest.raises(InputError, match=r"scans\.to_cohort\(\)"):
         compute(Scans.from_arrays(ARRAY, list("xyz")), "pearson")
 
 

@@ -8,7 +8,9 @@ from sclcs.coresets import SELECTORS, select
 
 @pytest.fixture(scope="module")
 def real_cohort(real_cohort_file):
-    whole = read_arrays(real_cohort_file).windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
+    whole = read_arrays(real_cohort_file).to_cohort(
+        window=70, stride=35, truncate=210, drop_first=1, on_bad="skip"
+    )
     assert (whole.n_subjects, len(whole)) == (307, 1535)
     people = whole.samples["subject"].unique()[::8]
     return whole.where(subject=list(people))

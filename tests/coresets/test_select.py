@@ -155,7 +155,7 @@ def test_every_trained_method_works_on_the_real_cohort(real_cohort_file, method)
     from sclcs.cohort.readers.arrays import read_arrays
 
     scans = read_arrays(real_cohort_file)
-    cohort = scans.windows(70, 35, truncate=210, drop_first=1, on_bad="skip")
+    cohort = scans.to_cohort(window=70, stride=35, truncate=210, drop_first=1, on_bad="skip")
     core = select(cohort, method, 0.1, epochs=1, heads=4, dim=8)
     assert len(core) == 153
     assert np.isfinite(core.score).all()

@@ -30,7 +30,7 @@ def load(sclcs, series, tmp_path):
     """Import the folder with options; what is refused must leave nothing."""
 
     def run(*options, source=series):
-        cut = ["--length", 30, "--stride", 30, "--out", tmp_path / "x.zarr"]
+        cut = ["--window", 30, "--stride", 30, "--out", tmp_path / "x.zarr"]
         shown = sclcs("cohort", "import", "arrays", source, *options, *cut)
         assert shown.code == 0 or not (tmp_path / "x.zarr").exists()
         return shown

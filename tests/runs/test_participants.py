@@ -38,7 +38,7 @@ def derivative(tmp_path_factory):
 
 def call(*arguments):
     app(
-        [*map(str, arguments), "--length", "40", "--stride", "40", "--spis", ",".join(OPERATORS)],
+        [*map(str, arguments), "--window", "40", "--stride", "40", "--spis", ",".join(OPERATORS)],
         standalone_mode=False,
     )
 
@@ -84,7 +84,7 @@ def test_the_group_is_what_one_cohort_would_have_been(derivative, processed, qui
 def as_babs_calls(derivative, out, label, *more):
     """Return the command in a participant's job: flags of its YAML file, then the participant."""
     code = "from sclcs.cli.bids_app import main; main()"
-    flags = ["--skip-bids-validation", "--n_cpus", "1", "--length", "40", "--stride", "40"]
+    flags = ["--skip-bids-validation", "--n_cpus", "1", "--window", "40", "--stride", "40"]
     flags += ["--spis", ",".join(OPERATORS), *more]
     return [
         *(sys.executable, "-c", code, str(derivative), str(out), "participant"),

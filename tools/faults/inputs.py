@@ -63,7 +63,7 @@ def _folder(home: Path, ending: str) -> list[Path]:
 
 
 def _cut(scans: Any) -> Any:  # noqa: ANN401
-    return scans.windows(12, 12).signals
+    return scans.to_cohort(window=12, stride=12).signals
 
 
 def _npy(home: Path) -> list[Path]:

@@ -53,7 +53,7 @@ def bids(
     ] = "paper-fast",
     atlas: Annotated[str | None, typer.Option(help="Which atlas, if there are several.")] = None,
     bids_task: Annotated[str | None, typer.Option(help="Only scans of this BIDS task.")] = None,
-    length: Annotated[str, typer.Option(help="Of a window: time points, or 140s.")] = "70",
+    window: Annotated[str, typer.Option(help="Time points per window, or 140s.")] = "70",
     stride: Annotated[str, typer.Option(help="From one window to the next.")] = "35",
     whole: Annotated[bool, typer.Option("--whole", help="Whole scans instead of windows.")] = False,
     on_bad: Annotated[
@@ -97,7 +97,7 @@ def bids(
     require_existing(bids_dir, "BIDS derivative")
     output_dir.mkdir(parents=True, exist_ok=True)
     describe_outputs(output_dir)
-    cut = {"length": length, "stride": stride, "whole": whole, "on_bad": on_bad}
+    cut = {"on_bad": on_bad} | ({} if whole else {"window": window, "stride": stride})
     for label in _labels(bids_dir, participant_label):
         make_cohort = _maker(bids_dir, label, cut, atlas, bids_task)
         store = process_participant(output_dir, label, make_cohort, operators, seed=seed, who=who)

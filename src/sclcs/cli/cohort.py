@@ -86,7 +86,7 @@ def check(
     source: Source,
     *,
     labels: Annotated[Path | None, typer.Option(help="Table of labels for raw files.")] = None,
-    length: Annotated[
+    window: Annotated[
         int | None, typer.Option(help="Also require at least one window of this length.")
     ] = None,
     drop_first: Annotated[int, typer.Option(help="Time points to drop at the start.")] = 0,
@@ -109,7 +109,7 @@ def check(
     if isinstance(found, Cohort):
         problems = [*check_cohort(found), *check_design(found.samples, task)]
     else:
-        problems = check_scans(found, Windowing(length, drop_first=drop_first))
+        problems = check_scans(found, Windowing(window, drop_first=drop_first))
     serious = any(problem.fatal for problem in problems)
     if json:
         print_json({"ok": not serious, "problems": [p.to_dict() for p in problems]})

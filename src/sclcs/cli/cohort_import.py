@@ -160,7 +160,7 @@ def bids(
     """BIDS derivatives: `*_timeseries` of XCP-D, C-PAC, HALFpipe, with participants.tsv.
 
     Example: `sclcs cohort import bids derivatives/xcp_d --atlas 4S156Parcels
-    --length 100 --stride 50 --out study.zarr`
+    --window 100 --stride 50 --out study.zarr`
     """
     from sclcs.cohort.readers.bids import read_bids
 
@@ -381,7 +381,7 @@ def ukb(
 ) -> None:
     """UK Biobank: `<id>_<instance>/fMRI/fMRI.<atlas>.csv.gz`, region x time.
 
-    Example: `sclcs cohort import ukb ukb_bulk --atlas Tian_Subcortex_S1_3T --length 100s
+    Example: `sclcs cohort import ukb ukb_bulk --atlas Tian_Subcortex_S1_3T --window 100s
     --labels participants.csv --out ukb.zarr`
     """
     from sclcs.cohort.readers.ukb import read_ukb
@@ -421,7 +421,7 @@ def mne(
     """EEG and MEG: recordings or epochs that MNE-Python reads (extra `sclcs[mne]`).
 
     Example: `sclcs cohort import mne eeg_study --picks eeg --high-pass 1 --low-pass 40 --rate 100
-    --length 4s --stride 4s --out eeg.zarr`
+    --window 4s --stride 4s --out eeg.zarr`
     """
     from sclcs.cohort.readers.mne import read_mne
 

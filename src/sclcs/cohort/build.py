@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,25 +22,23 @@ from sclcs._core.files import refuse_existing
 from sclcs._core.zarr_group import atomic_group
 from sclcs.cohort.cohort import Cohort, check_tr
 from sclcs.cohort.motion import without_motion
-from sclcs.cohort.problems import OnBad, Problem, check_scan, raise_for, require_policy
+from sclcs.cohort.problems import OnBad, Problem, check_scan, raise_for
 from sclcs.cohort.regions import CoverageRule, drop_regions, parse_share
-from sclcs.cohort.scans import Scan, Scans, ZScore
+from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.signals import LENGTH_COLUMN, padded
 from sclcs.cohort.storage import CohortWriter
 from sclcs.cohort.windows import Windowing, parse_extent
 from sclcs.settings import CutSettings
 
 __all__ = [
-    "MixedTr",
-    "build_cohort",
     "make_cohort",
     "mixed_tr_note",
     "refuse_mixed_tr",
     "resample_scans",
+    "windowing_of",
 ]
 
-
-MixedTr = Literal["error", "keep"]
+FEWEST_REGIONS = 2
 
 
 def make_cohort(
@@ -60,13 +58,7 @@ def make_cohort(
     -------
     Cohort
     """
-    truncate = None if asked.truncate is None else parse_extent(asked.truncate)
-    first = parse_extent(asked.drop_first)
-    if asked.whole:
-        windowing = Windowing(None, truncate=truncate, drop_first=first)
-    else:
-        length, stride = parse_extent(asked.length), parse_extent(asked.stride)
-        windowing = Windowing(length, stride, truncate, first)
+    windowing = windowing_of(asked)
     most = asked.max_missing_subjects
     coverage = CoverageRule(asked.min_coverage, None if most is None else parse_share(most))
     if out is not None:
@@ -76,15 +68,30 @@ def make_cohort(
     if asked.max_fd is not None:
         scans = without_motion(scans, asked.max_fd)
     if asked.resample is not None:
-        scans = scans.resample(asked.resample)
-    return build_cohort(
-        coverage.apply(scans, windowing),
-        windowing,
-        zscore=asked.zscore,
-        on_bad=asked.on_bad,
-        mixed_tr=asked.mixed_tr,
-        out=out,
+        scans = resample_scans(scans, asked.resample)
+    scans = coverage.apply(scans, windowing)
+    check_tr(scans.tr)
+    if len(scans.regions) < FEWEST_REGIONS:
+        raise InputError(
+            f"Expected at least {FEWEST_REGIONS} regions, found {len(scans.regions)}: operators "
+            "compare pairs of regions; check the source, or choose the other --layout."
+        )
+    _refuse_known_problems(scans, asked.on_bad)
+    if asked.mixed_tr == "error":
+        refuse_mixed_tr(scans, windowing)
+    builder = _Builder(scans, windowing, asked)
+    return _in_memory(builder) if out is None else _on_disk(builder, out)
+
+
+def windowing_of(asked: CutSettings) -> Windowing:
+    """Return how options cut scans."""
+    window, stride, truncate = (
+        None if text is None else parse_extent(text)
+        for text in (asked.window, asked.stride, asked.truncate)
     )
+    if stride is not None and window is None:
+        raise InputError("A stride goes from window to window; give the length with --window too.")
+    return Windowing(window, stride, truncate, parse_extent(asked.drop_first))
 
 
 #: Ratios of repetition times are approximated by fractions of small numbers: 2.2 / 1.656.
@@ -98,20 +105,21 @@ def refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
     ----------
     scans : Scans
     windowing : Windowing
-        Windows in seconds last equally long in all scans and are fine. Whoever truncates to
-        a number of time points (the paper: 210) has said that time points are meant; that
-        is noted in the provenance, not refused.
+        Windows in seconds last equally long in all scans and are fine. Whole scans are not
+        asked to last equally long; and whoever truncates to a number of time points (the
+        paper: 210) has said that time points are meant. Both are noted, not refused.
     """
     found = _repetition_times(scans)
-    if len(found) < 2 or windowing.in_seconds or windowing.truncate is not None:
+    whole = windowing.length is None
+    if len(found) < 2 or whole or windowing.in_seconds or windowing.truncate is not None:
         return
     times = [f"{tr:g} s ({len(found[tr])} scans, such as {found[tr][0]})" for tr in sorted(found)]
     usual = max(found, key=lambda tr: len(found[tr]))
-    others = "" if windowing.length is None else ", cut windows in seconds (--length 140s)"
     raise InputError(
         f"Expected one repetition time, found {len(found)}: {name_first(times)}; a number of time "
-        f"points is not the same time in all of them: resample (--resample {usual:g})"
-        f"{others}, or accept it with --mixed-tr keep (mixed_tr='keep')."
+        f"points is not the same time in all of them: resample (--resample {usual:g}), "
+        "cut windows in seconds (--window 140s), or accept it with --mixed-tr keep "
+        "(mixed_tr='keep')."
     )
 
 
@@ -186,42 +194,6 @@ def _load(load: Callable[[], NDArray[Any]], old: float, new: float) -> NDArray[n
     )
 
 
-FEWEST_REGIONS = 2
-
-Sink = Callable[[NDArray[np.float32]], None]
-
-
-def build_cohort(
-    scans: Scans,
-    windowing: Windowing,
-    *,
-    zscore: ZScore = "none",
-    on_bad: OnBad = "error",
-    mixed_tr: MixedTr = "error",
-    out: str | os.PathLike[str] | None = None,
-) -> Cohort:
-    """Cut scans into a cohort, one scan in memory at a time.
-
-    The parameters are those of :meth:`Scans.windows`.
-    """
-    require_policy(on_bad)
-    if zscore not in get_args(ZScore):
-        raise InputError(f"Expected zscore 'none', 'scan' or 'window', got {zscore!r}.")
-    if not isinstance(mixed_tr, str) or mixed_tr not in get_args(MixedTr):
-        raise InputError(f"Expected mixed_tr 'error' or 'keep', got {mixed_tr!r}.")
-    check_tr(scans.tr)
-    if len(scans.regions) < FEWEST_REGIONS:
-        raise InputError(
-            f"Expected at least {FEWEST_REGIONS} regions, found {len(scans.regions)}: operators "
-            "compare pairs of regions; check the source, or choose the other --layout."
-        )
-    _refuse_known_problems(scans, on_bad)
-    if mixed_tr == "error":
-        refuse_mixed_tr(scans, windowing)
-    builder = _Builder(scans, windowing, zscore, on_bad)
-    return _in_memory(builder) if out is None else _on_disk(builder, out)
-
-
 def _refuse_known_problems(scans: Scans, on_bad: OnBad) -> None:
     """Raise what the reader already found, before any signal is loaded."""
     if on_bad == "error":
@@ -235,10 +207,9 @@ def _refuse_known_problems(scans: Scans, on_bad: OnBad) -> None:
 class _Builder:
     """Goes through the scans once and collects samples, facts and problems."""
 
-    def __init__(self, scans: Scans, windowing: Windowing, zscore: ZScore, on_bad: OnBad) -> None:
+    def __init__(self, scans: Scans, windowing: Windowing, asked: CutSettings) -> None:
         self.scans = scans
-        self.zscore = zscore
-        self.on_bad = on_bad
+        self.asked = asked
         self.windowing = windowing
         self.problems: list[Problem] = list(scans.problems)
         self.rows: list[dict[str, Any]] = []
@@ -261,7 +232,7 @@ class _Builder:
             windows = self._windows_of(scan)
             if windows is not None:
                 yield windows
-        if self.on_bad == "error":
+        if self.asked.on_bad == "error":
             raise_for(self.problems)
         if not self.rows:
             raise_for(self.problems)
@@ -277,13 +248,14 @@ class _Builder:
         if problem is not None:
             self.problems.append(problem)
             return None
-        windows = _scaled(windowing, signals, self.zscore)
+        windows = _scaled(windowing, signals, self.asked.zscore)
         self.lengths += [windows.shape[2]] * len(windows)
+        whole = windowing.length is None
         starts = windowing.starts(signals.shape[1]) + int(windowing.drop_first)
         for number, start in enumerate(starts):
             self.rows.append(
                 {
-                    "sample_id": f"{scan.scan_id}_w{number}",
+                    "sample_id": scan.scan_id if whole else f"{scan.scan_id}_w{number}",
                     "subject": scan.subject,
                     "window": number,
                     "scan": scan.scan_id,
@@ -309,17 +281,15 @@ class _Builder:
         return {
             **self.scans.provenance,
             "windowing": self.windowing.to_dict(),
-            "zscore": self.zscore,
-            "on_bad": self.on_bad,
+            "zscore": self.asked.zscore,
+            "on_bad": self.asked.on_bad,
             "n_scans_found": len(self.scans),
             **({"notes": notes} if notes else {}),
             "excluded": [problem.to_dict() for problem in self.problems],
         }
 
 
-def _scaled(
-    windowing: Windowing, signals: NDArray[np.float32], zscore: ZScore
-) -> NDArray[np.float32]:
+def _scaled(windowing: Windowing, signals: NDArray[np.float32], zscore: str) -> NDArray[np.float32]:
     if zscore == "scan":
         first = int(windowing.drop_first)
         kept = slice(first, first + windowing.kept_length(signals.shape[1]))

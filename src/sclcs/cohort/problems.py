@@ -55,7 +55,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "too-short": Kind(
         "Scans with fewer time points than the windows need",
-        f"choose a smaller --length or --truncate, or {_SKIP}",
+        f"choose a smaller --window or --truncate, or {_SKIP}",
     ),
     "region-count": Kind(
         "Scans with another number of regions than the rest",

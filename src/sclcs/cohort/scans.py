@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -23,17 +23,13 @@ from sclcs._core.errors import (
 )
 from sclcs._core.options import takes
 from sclcs.cohort.frames import signals_of_frames
-from sclcs.cohort.problems import OnBad, Problem
-from sclcs.cohort.windows import Extent, Windowing
+from sclcs.cohort.problems import Problem
 from sclcs.settings import CutSettings
 
 if TYPE_CHECKING:
-    from sclcs.cohort.build import MixedTr
     from sclcs.cohort.cohort import Cohort
 
-__all__ = ["Scan", "Scans", "ZScore", "unique_scan_ids"]
-
-ZScore = Literal["none", "scan", "window"]
+__all__ = ["Scan", "Scans", "unique_scan_ids"]
 
 
 @checked_record
@@ -252,85 +248,13 @@ class Scans(Sequence[Scan]):
         return self.tr
 
     @checked
-    def resample(self, tr: float) -> Scans:
-        """Return the scans at one repetition time (seconds); they are resampled when loaded."""
-        from sclcs.cohort.build import resample_scans
-
-        return resample_scans(self, tr)
-
-    @checked
-    def windows(
-        self,
-        length: Extent,
-        stride: Extent,
-        truncate: Extent | None = None,
-        *,
-        drop_first: Extent = 0,
-        zscore: ZScore = "none",
-        on_bad: OnBad = "error",
-        mixed_tr: MixedTr = "error",
-        out: str | os.PathLike[str] | None = None,
-    ) -> Cohort:
-        """Cut every scan into windows of one length.
-
-        Parameters
-        ----------
-        length, stride : int or Seconds
-            Time points of a window, and from one start to the next. The paper uses 70
-            and 35. ``Seconds(140)`` is as many time points as the repetition time of each
-            scan makes of it.
-        truncate : int or Seconds, optional
-            Use exactly the first `truncate` time points (the paper: 210); a shorter scan
-            is too short.
-        drop_first : int or Seconds
-            Time points dropped at the start of every scan.
-        zscore : {'none', 'scan', 'window'}
-            Whether each region is brought to mean 0 and standard deviation 1 (ddof 1)
-            over the kept part of the scan or inside each window. Recorded in the provenance.
-        on_bad : {'error', 'skip'}
-            Raise on the first bad scans, or drop them and record why.
-        mixed_tr : {'error', 'keep'}
-            What to do with scans of different repetition times, whose time points do not
-            mean the same time. See also :meth:`resample`.
-        out : path-like, optional
-            Write the cohort there, one scan in memory at a time, instead of keeping it
-            in memory.
-
-        Returns
-        -------
-        Cohort
-        """
-        windowing = Windowing(length, stride, truncate, drop_first)
-        return self.cut(windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out)
-
-    @checked
-    def whole(
-        self,
-        truncate: Extent | None = None,
-        *,
-        drop_first: Extent = 0,
-        zscore: ZScore = "none",
-        on_bad: OnBad = "error",
-        mixed_tr: MixedTr = "error",
-        out: str | os.PathLike[str] | None = None,
-    ) -> Cohort:
-        """Take every scan as one sample (the static network), at its own length.
-
-        Where lengths differ, the column `n_timepoints` of the cohort tells them; operators are
-        computed on each sample at its own length. `truncate` cuts all to one length. The
-        other parameters are those of :meth:`windows`.
-        """
-        windowing = Windowing(None, truncate=truncate, drop_first=drop_first)
-        return self.cut(windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out)
-
-    @checked
     @takes(CutSettings)
     def to_cohort(
         self,
         out: str | os.PathLike[str] | None = None,
         **options: Any,  # noqa: ANN401 - fields of CutSettings
     ) -> Cohort:
-        """Choose regions and scans and cut them into samples, as ``sclcs cohort import`` does.
+        """Make samples of the scans: each whole by default, or windows.
 
         Parameters
         ----------
@@ -345,23 +269,6 @@ class Scans(Sequence[Scan]):
         from sclcs.cohort.build import make_cohort
 
         return make_cohort(self, CutSettings(**options), out)
-
-    @checked
-    def cut(
-        self,
-        windowing: Windowing,
-        *,
-        zscore: ZScore = "none",
-        on_bad: OnBad = "error",
-        mixed_tr: MixedTr = "error",
-        out: str | os.PathLike[str] | None = None,
-    ) -> Cohort:
-        """Cut scans by a :class:`Windowing`; see :meth:`windows`."""
-        from sclcs.cohort.build import build_cohort
-
-        return build_cohort(
-            self, windowing, zscore=zscore, on_bad=on_bad, mixed_tr=mixed_tr, out=out
-        )
 
 
 def _arrays(signals: Sequence[ArrayLike]) -> tuple[list[NDArray[Any]], Sequence[str] | None]:

@@ -360,7 +360,7 @@ def require_equal_lengths(cohort: Cohort, who: str) -> None:
     lengths = cohort.lengths
     raise InputError(
         f"{who} needs samples of one length, but this cohort's have {lengths.min()} to "
-        f"{lengths.max()} time points; cut windows (--length) or the first n time points "
+        f"{lengths.max()} time points; cut windows (--window) or the first n time points "
         "(--truncate n), or choose a method that compares matrices."
     )
 

@@ -81,8 +81,9 @@ class Windowing:
     ----------
     length : int, Seconds or None
         Of a window. None takes the whole scan as one sample (the static network).
-    stride : int or Seconds
-        From the start of one window to the start of the next.
+    stride : int or Seconds, optional
+        From the start of one window to the start of the next; by default windows do not
+        overlap.
     truncate : int or Seconds, optional
         Use exactly the beginning of every scan; a shorter scan is too short.
     drop_first : int or Seconds
@@ -95,7 +96,7 @@ class Windowing:
     """
 
     length: Extent | None
-    stride: Extent = 1
+    stride: Extent | None = None
     truncate: Extent | None = None
     drop_first: Extent = 0
 
@@ -186,7 +187,7 @@ class Windowing:
             return np.empty(0, dtype=np.int64)
         kept = self.kept_length(n_timepoints)
         length = _points(self.length) or kept
-        stride = _points(self.stride) if self.length else kept
+        stride = (_points(self.stride) or length) if self.length else kept
         return np.arange(0, kept - length + 1, stride, dtype=np.int64)
 
     def cut(self, signals: NDArray[np.float32]) -> NDArray[np.float32]:

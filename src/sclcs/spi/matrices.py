@@ -127,8 +127,7 @@ def _read(signals: object) -> _Given:
         return _Given(np.asarray(signals.signals), signals.regions, signals.sample_ids, lengths)
     if isinstance(signals, Scans):
         raise InputError(
-            "Expected samples, got scans; cut them with .windows(length, stride), or take each as "
-            "one sample with .whole()."
+            "Expected samples, got scans; make samples of them with scans.to_cohort()."
         )
     frames = signals_of_frames(signals)
     if frames is not None:

@@ -344,7 +344,7 @@ def simulate_cohort(
     }
     provenance = {"reader": "simulate", "source": "simulation", "options": options}
     scans = Scans(list(study.scans()), _region_names(regions), tr, provenance)
-    cohort = scans.windows(length, stride)
+    cohort = scans.to_cohort(window=length, stride=stride)
     cohort.truth = study.truth()
     return cohort
 
