@@ -135,11 +135,25 @@ class QuestionSettings(Seeded):
         front=True,
         metavar="COLUMNS",
     )
+    covariate_form: Literal["spline", "linear"] = asked(
+        "how covariates that are numbers are taken out: natural splines, or straight lines",
+        "spline",
+        details="A spline has 4 degrees of freedom, fewer where there are few subjects or values.",
+    )
+    families: Columns = asked(
+        "columns of relatives, outermost first: families, twin pairs; or one person's visits",
+        [],
+        details="Families of the same structure are permuted as wholes, their members among "
+        "themselves; halves, folds and redraws keep families together. Subjects without a value "
+        "have no relatives.",
+        front=True,
+        metavar="COLUMNS",
+    )
     within: Annotated[str | Literal[False] | None, BeforeValidator(_as_column)] = asked(
         "compare inside the groups of this column only; false: permute across sites too",
         None,
-        details="By default, if there is a column site, the target is permuted and subjects are "
-        "redrawn inside sites, and nothing else is changed.",
+        details="By default, if there is a column of sites (site, SITE_ID, scanner, center), the "
+        "target is permuted and subjects are redrawn inside sites, and nothing else is changed.",
         metavar="COLUMN",
     )
     harmonise: str | None = asked(

@@ -440,7 +440,8 @@ def test_a_criterion_of_the_user_tests_what_covariates_leave_of_a_number(rng):
     register_criterion("alignment", alignment)
     try:
         source = ArraySource(fc, ["pec", "gwtau"], cohort)
-        ranking = rank(source, "score", score="alignment", covariates="motion", permutations=200)
+        options = {"covariates": "motion", "covariate_form": "linear", "permutations": 200}
+        ranking = rank(source, "score", score="alignment", **options)
     finally:
         criteria_module._CRITERIA.pop("alignment")
     question = make_question(source.samples, "score", covariates="motion")

@@ -32,6 +32,8 @@ __all__ = [
     "SINGLE_PRECISION",
     "SITE_VARIANCE",
     "SMALL_REGRET",
+    "SPLINE_DEGREES",
+    "SUBJECTS_PER_DEGREE",
     "SUBJECTS_WORTH_THE_TABLE",
     "UNEQUAL_CLASSES",
 ]
@@ -71,6 +73,14 @@ FEWEST_PER_STRATUM = 5
 CLASS_NUMBERS = 10
 #: Subjects of a core-set that shows any geometry of operators.
 FEWEST_SUBJECTS = 3
+
+# Covariates
+
+#: Degrees of freedom of a number that is taken out as a natural spline: enough for the saturating
+#: curves of motion and age (five knots; Harrell 2015).
+SPLINE_DEGREES = 4
+#: Subjects for each of them; with fewer subjects a spline has fewer (Harrell 2015: 10 to 20).
+SUBJECTS_PER_DEGREE = 10
 
 # Designs
 

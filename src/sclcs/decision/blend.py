@@ -23,10 +23,17 @@ from sklearn.utils.validation import check_is_fitted
 from sclcs._core.errors import InputError, name_first
 from sclcs.decision.kernels import VIEWS, ScoreMap, equal_weights
 from sclcs.decision.operator_features import Scans, operator_edges, read_scans, view_features
-from sclcs.decision.ridge import Columns, calibrate, fit_ridge, probabilities
+from sclcs.decision.ridge import (
+    apply_columns,
+    calibrate,
+    fit_ridge,
+    learn_columns,
+    probabilities,
+)
 from sclcs.spi.numerics.tangent import Tangent, covariances
 from sclcs.spi.operators import operator_facts
 from sclcs.spi.versions import resolve
+from sclcs.stats.covariates import CovariateColumns
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -158,7 +165,7 @@ class Blend(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
         self._check()
         scans = read_scans(X, matrices)
         target, classes = self._target(np.asarray(y), scans.count)
-        self.columns_, numbers = Columns.fit(covariates, scans.count)
+        self.columns_, numbers = learn_columns(covariates, scans.count)
         basis = _orthonormal(numbers)
         kernel, features, parts = self._kernel(scans, basis)
         model = fit_ridge(kernel, target, basis)
@@ -265,7 +272,7 @@ class Blend(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             )
         if self.tangent_ is not None and not scans.series:
             raise InputError("This blend has tangent space in it and needs series, not matrices.")
-        found = self.columns_.apply(covariates, scans.count) @ self.slopes_
+        found = apply_columns(self.columns_, covariates, scans.count) @ self.slopes_
         by_name: dict[str, list[_Part]] = {}
         for part in self.parts_:
             by_name.setdefault(part.spi, []).append(part)
@@ -369,7 +376,11 @@ class Blend(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             "weights": self.weights_,
             "penalty": self.penalty_,
             "regions": self.n_features_in_,
-            "covariates": {"names": self.columns_.names, "levels": self.columns_.levels},
+            "covariates": {
+                "names": self.columns_.names,
+                "levels": self.columns_.levels,
+                "knots": self.columns_.knots,
+            },
             "level": getattr(self, "level_", None),
             "spread": getattr(self, "spread_", None),
         }
@@ -403,7 +414,9 @@ class Blend(BaseEstimator):  # type: ignore[misc]  # sklearn has no types
             }
             model.tangent_ = Tangent(stored["tangent"]) if "tangent" in stored else None
             known = about["covariates"]
-            model.columns_ = Columns(known["names"], known["levels"], stored["usual"])
+            model.columns_ = CovariateColumns(
+                known["names"], known["levels"], known["knots"], stored["usual"]
+            )
             model.slopes_, model.left_out_ = stored["slopes"], stored["left_out"]
             model.calibration_ = stored["calibration"]
             if "classes" in stored:

@@ -9,71 +9,50 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs._core.errors import InputError
+from sclcs.stats.covariates import CovariateColumns, CovariateForm
 from sclcs.stats.prediction import PENALTIES
 
-__all__ = ["Columns", "Ridge", "calibrate", "fit_ridge", "probabilities"]
+__all__ = ["Ridge", "apply_columns", "calibrate", "fit_ridge", "learn_columns", "probabilities"]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """How covariates become numbers, learned from training subjects.
+def learn_columns(
+    covariates: object, count: int, form: CovariateForm = "spline"
+) -> tuple[CovariateColumns, Floats]:
+    """Learn how covariates become numbers; return that, and the training subjects' numbers.
 
     Parameters
     ----------
-    names : list of str
-    levels : list of (list of str or None)
-        Of every covariate its classes; None for a number.
-    usual : array, shape (column,)
-        The mean of every column: for new subjects whose covariates are unknown, and for
-        classes (sites) that no training subject has.
+    covariates : DataFrame, Series, array_like or None
+        Text and booleans are classes.
+    count : int
+        How many scans there are.
+    form : {"spline", "linear"}
+        Of numbers.
     """
-
-    names: list[str]
-    levels: list[list[str] | None]
-    usual: Floats
-
-    @classmethod
-    def fit(cls, covariates: object, count: int) -> tuple[Columns, Floats]:
-        """Learn the columns; return them and the training subjects' numbers."""
-        table = _table(covariates, count)
-        levels: list[list[str] | None] = []
-        for name in table.columns:
-            number = pd.api.types.is_numeric_dtype(table[name])
-            if table[name].isna().any():
-                raise InputError(
-                    f"The covariate {name!r} is unknown for {int(table[name].isna().sum())} "
-                    "subjects; leave them out or fill it in."
-                )
-            known = None if number else sorted(set(table[name].astype(str)))
-            levels.append(known)
-        plain = cls([str(name) for name in table.columns], levels, np.empty(0))
-        numbers = plain._numbers(table)
-        return cls(plain.names, levels, numbers.mean(axis=0)), numbers
-
-    def apply(self, covariates: object, count: int) -> Floats:
-        """Return the numbers of new subjects; the usual ones if covariates is None."""
-        if covariates is None:
-            return np.tile(self.usual, (count, 1))
-        table = _table(covariates, count)
-        if [str(name) for name in table.columns] != self.names:
+    table = _table(covariates, count)
+    kinds: dict[str, str] = {}
+    for name in table.columns:
+        if table[name].isna().any():
             raise InputError(
-                f"Expected the covariates {self.names}, found {[str(c) for c in table.columns]}."
+                f"The covariate {name!r} is unknown for {int(table[name].isna().sum())} "
+                "subjects; leave them out or fill it in."
             )
-        numbers = self._numbers(table)
-        return np.where(np.isfinite(numbers), numbers, self.usual)
+        plain = pd.api.types.is_numeric_dtype(table[name])
+        number = plain and not pd.api.types.is_bool_dtype(table[name])
+        kinds[name] = "number" if number else "classes"
+    return CovariateColumns.fit(table, kinds, form)
 
-    def _numbers(self, table: pd.DataFrame) -> Floats:
-        parts = [np.ones((len(table), 1))]
-        for name, known in zip(table.columns, self.levels, strict=True):
-            if known is None:
-                parts.append(table[[name]].to_numpy(dtype=np.float64))
-                continue
-            members = table[name].astype(str).to_numpy()[:, None] == np.array(known)
-            unknown = ~members.any(axis=1, keepdims=True)
-            parts.append(np.where(unknown, np.nan, members.astype(np.float64)))
-        return np.hstack(parts)
+
+def apply_columns(columns: CovariateColumns, covariates: object, count: int) -> Floats:
+    """Return the numbers of new subjects; the usual ones if covariates is None."""
+    if covariates is None:
+        return np.tile(columns.usual, (count, 1))
+    table = _table(covariates, count)
+    if list(table.columns) != columns.names:
+        raise InputError(f"Expected the covariates {columns.names}, found {list(table.columns)}.")
+    return columns.apply(table)
 
 
 def _table(covariates: object, count: int) -> pd.DataFrame:
@@ -89,7 +68,7 @@ def _table(covariates: object, count: int) -> pd.DataFrame:
         table = pd.DataFrame(columns, columns=[f"c{k}" for k in range(columns.shape[1])])
     if len(table) != count:
         raise InputError(f"Expected covariates of {count} scans, found {len(table)} rows.")
-    return table
+    return table.set_axis([str(name) for name in table.columns], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,6 +137,8 @@ class RunOrder:
             "covariates": Covariates(names, kinds),
             "within": config.within,
             "harmonise": None if person else config.harmonise,
+            "families": config.families,
+            "covariate_form": config.covariate_form,
             "drop_missing": config.drop_missing,
             "rules": rules_of(config),
             "folds": folds_of(config),
@@ -229,7 +231,7 @@ class RunOrder:
         """Raise if a column is not there, though only a late stage or no task needs it."""
         config = self.config
         covariate_kinds(samples, config.covariates, config.treat_as)
-        for name in (config.within, config.harmonise):
+        for name in (config.within, config.harmonise, *config.families):
             if name:
                 label_column(samples, name)
         for task in config.tasks:

@@ -8,14 +8,29 @@ from numpy.typing import NDArray
 from sclcs._core.constants import FEWEST_PER_STRATUM
 from sclcs._core.identity import generator
 
-__all__ = ["bootstrap_draws", "can_permute", "half_draws", "permutation_table", "pool_small_strata"]
+__all__ = [
+    "can_permute",
+    "half_draws",
+    "nested",
+    "permutation_table",
+    "pool_small_strata",
+]
 
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+TRIED = 100  # permutations, to see whether any of them changes the target
 
 
-def permutation_table(blocks: Integers, count: int, seed: int = 0) -> Integers:
-    """Draw permutations that never leave a block.
+def permutation_table(
+    blocks: Integers, count: int, seed: int = 0, families: Integers | None = None
+) -> Integers:
+    """Draw permutations that never leave a block, and never tear families apart.
+
+    Families of the same structure exchange as wholes, and the members of a family exchange among
+    themselves (Winkler et al. 2015, NeuroImage 123:253, whole-block and within-block exchange).
+    Two families are of the same structure if they have as many members in every block, and, level
+    by level, nested families of the same structure.
 
     Parameters
     ----------
@@ -24,6 +39,9 @@ def permutation_table(blocks: Integers, count: int, seed: int = 0) -> Integers:
     count : int
         How many permutations; the identity is not among them on purpose.
     seed : int
+    families : array of int, shape (level, case), optional
+        The family of each case, from the outermost level (families) to the innermost (twin
+        pairs). A case without relatives is a family of its own.
 
     Returns
     -------
@@ -31,45 +49,59 @@ def permutation_table(blocks: Integers, count: int, seed: int = 0) -> Integers:
         Row p says whose target each case gets.
     """
     random = generator(seed, "permutations", len(blocks))
-    # Sorting random keys inside blocks shuffles all blocks of a permutation at once.
-    order = np.argsort(blocks, kind="stable")
+    levels = np.empty((0, len(blocks)), np.int64) if families is None else nested(families)
+    structures = _structures(blocks, levels)
+    # Sorting random keys inside structures shuffles all families of a permutation at once; what
+    # stands at one place of two sorted families of one structure may be exchanged.
+    order = _sorted(blocks, structures, levels.astype(np.float64), np.arange(len(blocks)))
     table = np.empty((count, len(blocks)), dtype=np.int64)
     for row in table:
-        shuffled = np.lexsort((random.random(len(blocks)), blocks))
-        row[order] = shuffled
+        own = random.random(len(blocks))
+        keys = np.array([random.random(int(level.max()) + 1)[level] for level in levels])
+        row[order] = _sorted(blocks, structures, keys, own)
     return table
 
 
-def can_permute(blocks: Integers, target: NDArray[np.generic]) -> bool:
+def nested(families: Integers) -> Integers:
+    """Renumber families so that those of an inner level lie inside one of the level before."""
+    found = np.empty_like(families)
+    for level, codes in enumerate(families):
+        outer = np.zeros_like(codes) if not level else found[level - 1]
+        pairs = outer * (int(codes.max(initial=0)) + 1) + codes
+        found[level] = np.unique(pairs, return_inverse=True)[1]
+    return found
+
+
+def _sorted(
+    blocks: Integers, structures: Integers, keys: Floats, own: NDArray[np.generic]
+) -> NDArray[np.intp]:
+    """Sort cases by structure and key of their families, from outside, then by block and key."""
+    by_level = [part for pair in zip(structures, keys, strict=True) for part in pair]
+    return np.lexsort([own, blocks, *reversed(by_level)])
+
+
+def _structures(blocks: Integers, levels: Integers) -> Integers:
+    """Return a code of the structure of every case's family, shape (level, case)."""
+    found = np.empty_like(levels)
+    inside = blocks
+    for level in range(len(levels) - 1, -1, -1):
+        codes = levels[level]
+        order = np.lexsort([inside, codes])
+        members = np.split(inside[order], np.flatnonzero(np.diff(codes[order])) + 1)
+        known: dict[bytes, int] = {}
+        by_family = [known.setdefault(each.tobytes(), len(known)) for each in members]
+        found[level] = np.array(by_family, dtype=np.int64)[codes]
+        inside = found[level]
+    return found
+
+
+def can_permute(
+    blocks: Integers, target: NDArray[np.generic], families: Integers | None = None
+) -> bool:
     """Say whether any permutation inside the blocks changes the target at all."""
-    return any(len(np.unique(target[blocks == block])) > 1 for block in np.unique(blocks))
-
-
-Floats = NDArray[np.float64]
-
-
-def bootstrap_draws(strata: Integers, n_draws: int, seed: int = 0) -> Floats:
-    """Draw subjects with replacement, as many of every stratum as there are.
-
-    Parameters
-    ----------
-    strata : array of int, shape (subject,)
-        Class and site of each subject as one code. What the cohort's design fixed stays fixed.
-    n_draws : int
-    seed : int
-
-    Returns
-    -------
-    array, shape (n_draws, subject)
-        How often each subject was drawn.
-    """
-    random = generator(seed, "bootstrap", len(strata))
-    draws = np.zeros((n_draws, len(strata)))
-    for stratum in np.unique(strata):
-        members = np.flatnonzero(strata == stratum)
-        equal = np.full(len(members), 1.0 / len(members))
-        draws[:, members] = random.multinomial(len(members), equal, size=n_draws)
-    return draws
+    if families is None:
+        return any(len(np.unique(target[blocks == block])) > 1 for block in np.unique(blocks))
+    return bool((target[permutation_table(blocks, TRIED, 0, families)] != target).any())
 
 
 def half_draws(strata: Integers, n_splits: int, seed: int = 0) -> Floats:

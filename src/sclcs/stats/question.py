@@ -15,9 +15,17 @@ from sclcs._core.arguments import checked
 from sclcs._core.errors import InputError, name_first
 from sclcs.cohort.coreset import CoreSet
 from sclcs.cohort.tables import label_column
+from sclcs.stats.covariates import CovariateForm, covariate_matrix
+from sclcs.stats.design import apart as cut_blocks
 from sclcs.stats.ordering import window_cells
 from sclcs.stats.pairs import PairDesign, PairRules, pair_design
-from sclcs.stats.permutations import can_permute, half_draws, permutation_table, pool_small_strata
+from sclcs.stats.permutations import (
+    can_permute,
+    half_draws,
+    nested,
+    permutation_table,
+    pool_small_strata,
+)
 from sclcs.stats.prediction import FoldRules, Harmoniser, Predictor, make_folds
 from sclcs.stats.share import ShareModel, independent_columns, make_share_model
 from sclcs.stats.targets import (
@@ -27,17 +35,20 @@ from sclcs.stats.targets import (
     TreatAs,
     column_codes,
     covariate_kinds,
-    covariate_matrix,
     find_target,
     make_cases,
     without_missing,
 )
 
-__all__ = ["Question", "make_question"]
+__all__ = ["Question", "make_question", "site_column"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-SITE = "site"
+#: Columns of sites: names in small letters, without blanks, hyphens and underscores.
+SITE_NAMES = {
+    "site", "siteid", "sitename", "scanner", "scannerid", "scannername",
+    "center", "centre", "centerid", "centreid",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +85,11 @@ class Question:
         What the covariates are: ``classes`` or ``number``.
     harmonise : str, optional
         Bring the features of the groups of this column (sites) to one location and scale.
+    families : tuple of str
+        Columns of relatives, outermost first: they are permuted as wholes, and stay together in
+        halves, folds and redraws.
+    covariate_form : {"spline", "linear"}
+        How numbers are taken out.
     """
 
     target: Target
@@ -90,6 +106,8 @@ class Question:
     seed: int = 0
     kinds: Mapping[str, str] = field(default_factory=dict)
     harmonise: str | None = None
+    families: tuple[str, ...] = ()
+    covariate_form: CovariateForm = "spline"
 
     def places_of(self, rows: Integers) -> Integers:
         """Return where rows of the source stand among the samples of the question."""
@@ -175,7 +193,7 @@ class Question:
         kinds = {name: self.kinds[name] for name in self.covariates}
         if self.within is not None:
             kinds[self.within] = "classes"
-        return covariate_matrix(self.cases, kinds)
+        return covariate_matrix(self.cases, kinds, self.covariate_form)
 
     @cached_property
     def harmoniser(self) -> Harmoniser:
@@ -185,7 +203,8 @@ class Question:
         kept = {name: self.kinds[name] for name in self.covariates if name != self.harmonise}
         sites = column_codes(self.cases, self.harmonise)
         names = sorted(self.cases.table[self.harmonise].map(str).unique())
-        return Harmoniser(sites, covariate_matrix(self.cases, kept)[:, 1:], names)
+        matrix = covariate_matrix(self.cases, kept, self.covariate_form)
+        return Harmoniser(sites, matrix[:, 1:], names)
 
     @cached_property
     def model(self) -> ShareModel:
@@ -205,7 +224,7 @@ class Question:
         if classes is not None:
             columns = columns == np.arange(len(self.classes))
         if self.folds.leave_out is None:
-            folds = make_folds(cases.subjects, classes, self.folds, self.seed)
+            folds = make_folds(self.units[cases.subjects], classes, self.folds, self.seed)
         else:
             folds = column_codes(cases, self.folds.leave_out)[None, :]
         if len(np.unique(folds[0])) < 2:
@@ -268,10 +287,43 @@ class Question:
         return np.asarray(pd.factorize(column.map(str), sort=True)[0], dtype=np.int64)
 
     @cached_property
-    def strata(self) -> Integers:
-        """The stratum of each subject, for redrawing: class and site."""
-        subjects = self.pairs.subjects if self.target.kind == "subject" else self.cases.subjects
+    def family_codes(self) -> Integers | None:
+        """The family of each subject, level by level (level, subject); None without families.
+
+        A subject without a value is a family of its own.
+        """
+        if not self.families:
+            return None
+        table = self.samples.iloc[self.used_rows]
+        subjects = table["subject"].to_numpy(dtype=str)
         first = np.unique(subjects, return_index=True)[1]
+        levels = []
+        for name in self.families:
+            column = label_column(table, name).map(str, na_action="ignore")
+            codes = pd.factorize(column, sort=True)[0]
+            seen = pd.DataFrame({"subject": subjects, "code": codes}).drop_duplicates()
+            several = seen["subject"][seen["subject"].duplicated()].unique()
+            if len(several):
+                raise InputError(
+                    f"Expected one value of {name} for every subject, but it differs between the "
+                    f"samples of {name_first(several)}; correct the column."
+                )
+            own = codes[first]
+            alone = int(codes.max(initial=-1)) + 1 + np.arange(len(first))
+            levels.append(np.where(own < 0, alone, own))
+        return nested(np.array(levels, dtype=np.int64))
+
+    @cached_property
+    def units(self) -> Integers:
+        """Who stays together in halves and folds: the family of each subject, or the subject."""
+        codes = self.family_codes
+        return np.arange(self.n_subjects) if codes is None else codes[0]
+
+    @cached_property
+    def strata(self) -> Integers:
+        """The stratum of each unit (family or subject), for redrawing: class and site."""
+        subjects = self.pairs.subjects if self.target.kind == "subject" else self.cases.subjects
+        first = np.unique(self.units[subjects], return_index=True)[1]
         classes = np.zeros(len(first), dtype=np.int64)
         if self.target.kind == "classes" and not self.cases.repeated:
             classes = np.asarray(self.values, dtype=np.int64)[first]
@@ -280,7 +332,7 @@ class Question:
     def halves(self, n_splits: int, seed: int = 0) -> Floats:
         """Return random halves of the subjects, shape (2 * n_splits, subject)."""
         _require_count("n_splits", n_splits)
-        return half_draws(self.strata, n_splits, seed)
+        return half_draws(self.strata, n_splits, seed)[:, self.units]
 
     def training_halves(self, n_splits: int, seed: int = 0) -> Floats:
         """Return random halves of the cases, one to train on and one to predict.
@@ -308,19 +360,37 @@ class Question:
         """Whether permuting inside sites (or subjects) changes anything."""
         if self.target.kind == "subject":
             return True
-        return can_permute(self._exchange_blocks, self.values)
+        return can_permute(self._exchange_blocks, self.values, self._exchange_families)
 
     @property
     def _exchange_blocks(self) -> Integers:
         return self.cases.subjects if self.cases.repeated else self.groups
 
-    def permutations(self, count: int, seed: int = 0) -> Integers:
-        """Return permutations of the target, shape (count, case); of windows for subjects."""
+    @property
+    def _exchange_families(self) -> Integers | None:
+        if self.family_codes is None or self.cases.repeated:  # a subject changes by itself
+            return None
+        return np.asarray(self.family_codes[:, self.cases.subjects])
+
+    def permutations(self, count: int, seed: int = 0, apart: Integers | None = None) -> Integers:
+        """Return permutations of the target, shape (count, case); of windows for subjects.
+
+        Parameters
+        ----------
+        count : int
+        seed : int
+        apart : array of int, optional
+            Cases, whole families of them, that only change places with each other: those that
+            some operators are tested on alone.
+        """
         _require_count("count", count)
         if self.target.kind == "subject":
             cells = window_cells(self.pairs, self.samples, self.groups)
             return permutation_table(cells, count, seed)
-        return permutation_table(self._exchange_blocks, count, seed)
+        blocks = self._exchange_blocks
+        if apart is not None:
+            blocks = cut_blocks(blocks, apart)
+        return permutation_table(blocks, count, seed, self._exchange_families)
 
     def facts(self) -> dict[str, Any]:
         """Return the question as JSON values."""
@@ -329,6 +399,8 @@ class Question:
             "kind": self.target.kind,
             "covariates": list(self.covariates),
             "covariate_kinds": dict(self.kinds),
+            "covariate_form": self.covariate_form,
+            "families": list(self.families),
             "within": self.within,
             "harmonise": self.harmonise,
             "folds": asdict(self.folds),
@@ -359,6 +431,8 @@ def make_question(
     covariates: str | Sequence[str] | Covariates = (),
     within: str | Literal[False] | None = None,
     harmonise: str | None = None,
+    families: str | Sequence[str] = (),
+    covariate_form: CovariateForm = "spline",
     rules: PairRules | None = None,
     folds: FoldRules | None = None,
     n_timepoints: int | None = None,
@@ -383,11 +457,15 @@ def make_question(
     within : str or False, optional
         Compare inside the groups of this column only (sites): pairs of other groups are not
         compared, the target is permuted inside groups, and differences between groups are
-        taken out. By default, if there is a column ``site``, the target is permuted and
+        taken out. By default, if there is a column of sites, the target is permuted and
         subjects are redrawn inside sites, and nothing else is changed; False permutes freely.
     harmonise : str, optional
         Bring the features of the groups of this column to one location and scale first
         (ComBat), learned from training subjects where there are folds.
+    families : str or sequence of str
+        Columns of relatives, from the outermost (families) to the innermost (twin pairs).
+    covariate_form : {"spline", "linear"}
+        How covariates that are numbers are taken out.
     rules : PairRules, optional
         Which pairs of samples are compared.
     folds : FoldRules, optional
@@ -406,7 +484,8 @@ def make_question(
     found = find_target(samples, target, treat_as)
     given = covariates if isinstance(covariates, Covariates) else Covariates(covariates)
     names = tuple(given.names)
-    for name in (name for name in (within, harmonise) if name):
+    relatives = tuple(Covariates(families).names)
+    for name in (name for name in (within, harmonise, *relatives) if name):
         label_column(samples, name)
     if names and found.kind == "subject":
         raise InputError("Fingerprinting compares persons with themselves; it takes no covariates.")
@@ -427,6 +506,8 @@ def make_question(
         seed,
         covariate_kinds(samples, names, given.treat_as or treat_as),
         harmonise,
+        relatives,
+        covariate_form,
     )
     _check_question(question)
     return question
@@ -490,9 +571,28 @@ def _exchangeable(
         return None
     if within is not None:
         return within
-    usable = SITE in samples.columns and target.name != SITE
-    usable = usable and len(samples[SITE].dropna().unique()) > 1
-    return SITE if usable else None
+    return site_column(samples, leave_out=target.name)
+
+
+def site_column(samples: pd.DataFrame, leave_out: str | None = None) -> str | None:
+    """Return the column of sites: called site, SITE_ID, scanner or center, with several values.
+
+    Parameters
+    ----------
+    samples : DataFrame
+    leave_out : str, optional
+        The column that is asked about.
+
+    Returns
+    -------
+    str or None
+    """
+    for name in samples.columns:
+        plain = "".join(letter for letter in str(name).lower() if letter not in "_- .")
+        several = plain in SITE_NAMES and len(samples[name].dropna().unique()) > 1
+        if several and name != leave_out:
+            return str(name)
+    return None
 
 
 def _require_count(name: str, value: int) -> None:

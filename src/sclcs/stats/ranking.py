@@ -103,6 +103,8 @@ def rank(
         covariates=covariates,
         within=asked.within,
         harmonise=asked.harmonise,
+        families=asked.families,
+        covariate_form=asked.covariate_form,
         rules=rules_of(asked),
         folds=folds_of(asked),
         n_timepoints=matrices.n_timepoints,

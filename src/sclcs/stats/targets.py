@@ -24,8 +24,8 @@ __all__ = [
     "TreatAs",
     "column_codes",
     "column_kind",
+    "complete_column",
     "covariate_kinds",
-    "covariate_matrix",
     "find_target",
     "make_cases",
     "treatment_of",
@@ -416,32 +416,6 @@ class Covariates:
         object.__setattr__(self, "names", tuple(dict.fromkeys(parts)))
 
 
-def covariate_matrix(cases: Cases, kinds: Mapping[str, str]) -> Floats:
-    """Turn columns of the cases into numbers.
-
-    Parameters
-    ----------
-    cases : Cases
-    kinds : mapping of str to str
-        Columns and what they are, see :func:`covariate_kinds`; a missing value is an error that
-        names the subjects.
-
-    Returns
-    -------
-    array, shape (case, column)
-        An intercept, standardised numbers, and a contrast for every further category.
-
-    Examples
-    --------
-    ``covariate_matrix(cases, {"site": "classes", "mean_fd": "number"})``
-    """
-    if cases.target.name in kinds:
-        raise InputError(f"{cases.target.name} is the target; it cannot be a covariate as well.")
-    parts = [np.ones((len(cases), 1))]
-    parts += [_columns(cases, name, kind) for name, kind in kinds.items()]
-    return np.hstack(parts)
-
-
 def covariate_kinds(
     samples: pd.DataFrame, names: Sequence[str], treat_as: TreatAs = None
 ) -> dict[str, str]:
@@ -449,19 +423,8 @@ def covariate_kinds(
     return {name: column_kind(label_column(samples, name), name, treat_as) for name in names}
 
 
-def _columns(cases: Cases, name: str, kind: str) -> Floats:
-    column = _complete_column(cases, name)
-    if kind == "number":
-        values = column.to_numpy(dtype=np.float64)
-        spread = values.std()
-        if spread == 0:
-            return np.empty((len(values), 0))
-        return np.asarray(((values - values.mean()) / spread)[:, None])
-    codes = pd.factorize(column.map(str), sort=True)[0]
-    return np.asarray(codes[:, None] == np.arange(1, codes.max() + 1), dtype=np.float64)
-
-
-def _complete_column(cases: Cases, name: str) -> pd.Series:
+def complete_column(cases: Cases, name: str) -> pd.Series:
+    """Return a column of the cases; a missing value is an error that names the subjects."""
     column = label_column(cases.table, name)
     missing = column.isna()
     if missing.any():
@@ -479,7 +442,7 @@ def _complete_column(cases: Cases, name: str) -> pd.Series:
 
 def column_codes(cases: Cases, name: str) -> Integers:
     """Return the groups of a column as integers; a missing value names the subjects."""
-    return np.asarray(pd.factorize(_complete_column(cases, name).map(str), sort=True)[0], np.int64)
+    return np.asarray(pd.factorize(complete_column(cases, name).map(str), sort=True)[0], np.int64)
 
 
 def without_missing(cases: Cases, names: Sequence[str]) -> Cases:
