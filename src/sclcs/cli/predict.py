@@ -49,7 +49,7 @@ def predict(
     refuse_existing(out)
     blend = Blend.load(_blend_file(model, task))
     found = open_source(new)
-    cohort = found if isinstance(found, Cohort) else found.whole()
+    cohort = found if isinstance(found, Cohort) else found.to_cohort()
     table = _predictions(blend, cohort)
     write_text(out, table_to_csv(table, guarded=True))
     if json:
