@@ -117,7 +117,10 @@ def test_harmonised_prediction_ranks_and_never_sees_the_target(rng, cohort):
     assert found.provenance["question"]["harmonise"] == "site"
     question = make_question(cohort.samples, "diagnosis", covariates="age", harmonise="site",
                              folds=FoldRules(4, 2))  # fmt: skip
-    assert question.harmoniser.covariates.shape == (36, 3)  # a spline of age, and nothing of the diagnosis
+    assert question.harmoniser.covariates.shape == (
+        36,
+        3,
+    )  # a spline of age, and nothing of the diagnosis
     view = KernelView(make_kernel(fc[1]), question)
     auc = area_under_curve(view.predictions, question.values, np.ones((1, 36)))[0]
     assert found.scores["gwtau"] == pytest.approx(auc)
