@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sclcs
 from sclcs import Cohort, CoreSet, Ranking, simulate_cohort
 from sclcs._core import SclcsError
+from sclcs.cohort import samples_for
 from sclcs.coresets import select
 from sclcs.run_folder import RunFolder
 from sclcs.runs import RunResult
@@ -144,6 +145,9 @@ def test_two_processes_compute_the_same_store(cohort, new):
     seed=st.integers(0, 99),
 )
 def test_a_ranking_is_the_same_by_every_road(cohort, task, method, seed, new):
+    cohort = outcome(lambda: samples_for(cohort, task))  # matrices cannot be halved afterwards
+    if isinstance(cohort, str):
+        return  # scans too short to halve
     coreset = None
     if method is not None:
         try:
