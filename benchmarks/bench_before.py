@@ -84,7 +84,7 @@ def dask(folder):
 
 def status(folder):
     """status of a whole store, ms per family and block"""
-    from sclcs.store.fc_store import FCStore
+    from sclcs.store import FCStore
 
     compute(small_cohort(folder), folder / "fc", CHEAP, block_size=1)
     store = FCStore.open(folder / "fc")
@@ -95,8 +95,7 @@ def status(folder):
 
 def compiling(_):
     """compiling the fast set in one process, CPU s"""
-    from sclcs.spi import engine as warmup
-    from sclcs.spi.versions import resolve
+    from sclcs.spi import engine as warmup, resolve
 
     begun = time.process_time()
     if hasattr(warmup, "warm_up"):  # the first version
@@ -112,7 +111,7 @@ def memory(folder, task="diagnosis", subjects=2000, regions=10):
     from bench_memory import peak
     from sclcs import simulate_cohort
     from sclcs.stats import rank
-    from sclcs.store.fc_store import FCStore
+    from sclcs.store import FCStore
 
     child = os.fork()  # what the computation holds is not counted
     if child == 0:

@@ -25,7 +25,7 @@ from typing import Any
 import sclcs
 from sclcs import Cohort, simulate_cohort
 from sclcs.run_folder import RunFolder
-from sclcs.store.fc_store import FCStore
+from sclcs.store import FCStore
 
 COPIED = "fc-source.zarr"  # a run takes what other stores in its folder have
 

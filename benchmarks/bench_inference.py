@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from sclcs._core.console import show_progress
+from sclcs._core import show_progress
 from sclcs.stats import rank
 
 REGIONS, WINDOWS = 33, 5
@@ -65,7 +65,7 @@ def main():
     parser.add_argument("--draws", type=int, default=1000)
     options = parser.parse_args()
     if options.fc:
-        from sclcs.store.fc_store import FCStore
+        from sclcs.store import FCStore
 
         source = FCStore.open(options.fc)
     else:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import sclcs
-from sclcs.cohort.simulation import simulate_cohort
+from sclcs.cohort import simulate_cohort
 
 MB = 1e6
 ASKED = [("all", None), ("winners", None), ("none", None), ("none", "30M"), ("none", "6M")]

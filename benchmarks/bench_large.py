@@ -12,8 +12,7 @@ import time
 import numpy as np
 
 from sclcs import simulate_cohort
-from sclcs.spi import compute_block, resolve
-from sclcs.spi.engine import DEFAULT_MEMORY, warm_up
+from sclcs.spi import DEFAULT_MEMORY, compute_block, resolve, warm_up
 
 OPERATORS = ["family:groupdelay", "cov_GraphicalLasso", "paper-fast"]
 MORE = 2**32

@@ -20,8 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from sclcs import simulate_cohort
-from sclcs.runs import predict_costs
-from sclcs.runs.costs import CohortShape
+from sclcs.runs import CohortShape, predict_costs
 
 # samples, regions, time points
 SIZES = ((60, 33, 70), (200, 33, 120), (20, 100, 140))

@@ -12,8 +12,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from sclcs.stats import KernelView, make_kernel, make_question
-from sclcs.stats.criteria import CRITERIA
+from sclcs.stats import CRITERIA, KernelView, make_kernel, make_question
 from sclcs.stats.ranking import TRAINED_SPLITS
 
 REGIONS, SUBJECTS, SITES, TIMED = 33, 766, 15, 4

@@ -15,11 +15,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import kendalltau
 
-from sclcs.stats import make_kernel
-from sclcs.stats.criteria import find_criterion
-from sclcs.stats.evaluation import KernelView
-from sclcs.stats.kernel import Kernel
-from sclcs.stats.question import make_question
+from sclcs.stats import Kernel, KernelView, find_criterion, make_kernel, make_question
 from sclcs.store import FCStore
 
 DIMENSIONS = (64, 256, 1024)

@@ -23,7 +23,7 @@ EPOCHS_SCORED = 200
 def main() -> None:
     subjects = int(sys.argv[1]) if len(sys.argv) > 1 else 904
     epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    from sclcs.cohort.simulation import simulate_cohort
+    from sclcs.cohort import simulate_cohort
 
     cohort = simulate_cohort(subjects, 5)
     print(cohort)
@@ -80,7 +80,7 @@ def time_recording(recorder, training):
 
 
 def encoder_epoch(cohort, epochs):
-    from sclcs.coresets.encoder import train_encoder
+    from sclcs.coresets import train_encoder
 
     runs = []
     for n_epochs in (1, 1 + epochs):

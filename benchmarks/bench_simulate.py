@@ -16,7 +16,7 @@ def main() -> None:
     subjects = int(sys.argv[1]) if len(sys.argv) > 1 else 904
     windows = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     start = time.process_time()
-    from sclcs.cohort.simulation import simulate_cohort
+    from sclcs.cohort import simulate_cohort
 
     imported = time.process_time()
     cohort = simulate_cohort(subjects, windows)

@@ -24,8 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sclcs.spi import compute, resolve
-from sclcs.spi.engine import family_members
+from sclcs.spi import compute, family_members, resolve
 
 HALF_OF_PYSPI = "gc_gaussian_k-max-10_tau-max-2"
 TARGET, TARGET_WITHOUT = 200, 80

@@ -34,8 +34,7 @@ def main():
 
 
 def measure(spis, processes, folder):
-    from sclcs.spi.engine import warm_ups
-    from sclcs.spi.versions import resolve
+    from sclcs.spi import resolve, warm_ups
     from sclcs.store.executors.local import LocalExecutor
 
     operators = resolve(spis)
@@ -56,7 +55,7 @@ def measure(spis, processes, folder):
 
 
 def timed(part, log):
-    from sclcs.spi.operators import operator_facts
+    from sclcs.spi import operator_facts
 
     started = time.process_time()
     part()

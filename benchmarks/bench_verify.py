@@ -13,8 +13,7 @@ from pathlib import Path
 import google_crc32c
 
 from sclcs import Cohort, simulate_cohort
-from sclcs.cohort import signals as signals_module
-from sclcs.cohort import storage
+from sclcs.cohort import signals as signals_module, storage
 from sclcs.coresets import select
 from sclcs.report import run_report
 from sclcs.run_folder import RunFolder, collect_config

@@ -11,8 +11,7 @@ import typer
 
 from paper.run import run_all, run_experiment
 from paper.setup import EXPERIMENTS
-from sclcs._core.console import show_progress
-from sclcs._core.errors import InputError
+from sclcs._core import InputError, show_progress
 from sclcs.cli.main import run_command
 
 ALL = "all"

@@ -14,9 +14,8 @@ from paper.agreement import MEASURES, measure_agreement
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import aggregate, beside_paper, grid, paper_agreement, usual
 from paper.tables import Table, beside, number, spread
-from sclcs.cohort.coreset import CoreSet
-from sclcs.coresets.encoder.grid import agreement as seeds_agree
-from sclcs.coresets.encoder.grid import grid_training, scores_after
+from sclcs.cohort import CoreSet
+from sclcs.coresets.encoder.grid import agreement as seeds_agree, grid_training, scores_after
 from sclcs.coresets.encoder.settings import PRESETS, encoder_settings
 from sclcs.report.figures import BLUE, ORANGE, finish
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from paper.scorer import SOUND, Scorer
 from paper.setup import Cell, Measured, Row, Setup, asks_task
-from sclcs._core.console import track
-from sclcs._core.identity import generator
-from sclcs.cohort.coreset import CoreSet
-from sclcs.stats.concordance import Gain, agreement, consistency, regret
+from sclcs._core import generator, track
+from sclcs.cohort import CoreSet
+from sclcs.stats import consistency, regret
+from sclcs.stats.concordance import Gain, agreement
 
 CUTS = (5, 10, 20)
 CELLS_AT_ONCE = 120  # reading and ranking the matrices costs as much as some fifty core-sets
@@ -224,7 +224,7 @@ def spread_known(full: pd.DataFrame, known: NDArray[np.bool_]) -> pd.DataFrame:
         Like `full`.
     """
     from sclcs.decision import complete_geometry, krige, shipped_geometry
-    from sclcs.spi.operators import catalogue
+    from sclcs.spi import catalogue
 
     names = list(full.index)
     geometry = complete_geometry(names, None, shipped_geometry())

@@ -19,13 +19,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.decision.baseline import WITHOUT, baseline_kernel
-from sclcs.decision.evidence import (
+from sclcs.decision import (
+    BLEND,
+    TANGENT,
+    WITHOUT,
     Evidence,
     Prediction,
+    baseline_kernel,
+    best_set,
+    learn_population,
     measure_candidates,
-    score_predictions,
+    recommend,
+    score_halves,
 )
+from sclcs.decision.evidence import score_predictions
 from sclcs.decision.kernels import (
     centred_kernel,
     equal_weights,
@@ -33,12 +40,8 @@ from sclcs.decision.kernels import (
     pattern_features,
     symmetric_edges,
 )
-from sclcs.decision.population import best_set, learn_population, score_halves
-from sclcs.decision.recommend import BLEND, TANGENT, recommend
 from sclcs.decision.ridge import fit_ridge
-from sclcs.spi import catalogue, compute
-from sclcs.spi.numerics.tangent import Tangent, covariances
-from sclcs.spi.versions import resolve
+from sclcs.spi import Tangent, catalogue, compute, covariances, resolve
 
 Floats = NDArray[np.float64]
 PEARSON = "cov_EmpiricalCovariance"

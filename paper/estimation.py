@@ -34,8 +34,7 @@ from paper.options import Options
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register, usual_operators
 from paper.summary import grid
 from paper.tables import Table, number
-from sclcs._core.console import track
-from sclcs._core.constants import HALVES_REPEATABLE
+from sclcs._core import HALVES_REPEATABLE, track
 from sclcs.report.figures import BLUE, ORANGE, finish
 from sclcs.spi import resolve
 

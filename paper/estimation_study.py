@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper.setup import Row, Setup
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
-from sclcs.cohort.coreset import CoreSet
-from sclcs.coresets.registry import core_size
+from sclcs._core import InputError, generator
+from sclcs.cohort import CoreSet
+from sclcs.coresets import core_size
 from sclcs.decision import (
     Estimate,
     Geometry,
@@ -29,21 +28,22 @@ from sclcs.decision import (
     next_operator,
     shipped_geometry,
 )
-from sclcs.spi import resolve
-from sclcs.spi.operators import catalogue
+from sclcs.spi import catalogue, resolve
 from sclcs.stats import (
+    FoldRules,
     Inquiry,
     Question,
+    effect_test,
     equivalence_groups,
     evaluate,
     find_criterion,
     make_kernel,
     make_question,
+    regret,
 )
-from sclcs.stats.concordance import agreement, regret
+from sclcs.stats.concordance import agreement
 from sclcs.stats.findings import halves_agreement
-from sclcs.stats.inference import best_set_p, effect_test, joint_draws
-from sclcs.stats.prediction import FoldRules
+from sclcs.stats.inference import best_set_p, joint_draws
 
 Booleans = NDArray[np.bool_]
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from paper.options import selector_of
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import aggregate, agreement_tables, grid, paired_bars, usual
 from paper.tables import Table
-from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort import CoreSet
 from sclcs.report.figures import finish
 
 SAMPLINGS = ("rank", "density")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import grid
 from paper.tables import Table, number
-from sclcs._core.console import track
+from sclcs._core import track
 from sclcs.coresets.encoder.train import trained_encoder
 from sclcs.report.figures import BLUE, ORANGE, finish
 

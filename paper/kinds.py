@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from paper.setup import Cell, Experiment, Measured, Outcome, Row, Setup, register
 from paper.summary import grid
 from paper.tables import Table, number
-from sclcs._core.console import show_progress, track
-from sclcs._core.constants import ALPHA
-from sclcs._core.identity import generator
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import ALPHA, generator, show_progress, track
+from sclcs.cohort import Cohort
 from sclcs.report.figures import BLUE, ORANGE, finish
 from sclcs.runs import run
 from sclcs.spi import compute, resolve
@@ -33,8 +31,8 @@ from sclcs.stats import (
     find_criterion,
     make_question,
     rank,
+    regret,
 )
-from sclcs.stats.concordance import regret
 
 Floats = NDArray[np.float64]
 

@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 from paper.setup import Cell, Experiment, Measured, Outcome, Row, Setup, register, usual_operators
 from paper.summary import grid
 from paper.tables import Table, number
-from sclcs._core.console import track
-from sclcs._core.errors import InputError, name_first
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, name_first, track
+from sclcs.cohort import Cohort
 from sclcs.decision import Estimate, krige, look_ahead, measure_geometry, next_operator
 from sclcs.report.figures import BLUE, finish
-from sclcs.spi.operators import catalogue
-from sclcs.stats import Ranking, consistency, make_kernel, ndcg, rank
-from sclcs.stats.concordance import regret
+from sclcs.spi import catalogue
+from sclcs.stats import Ranking, consistency, make_kernel, ndcg, rank, regret
 
 #: The second preprocessing if none is given.
 MEAN_REMOVED = "mean signal removed"

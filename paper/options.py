@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sclcs._core.errors import InputError, UnknownNameError, name_first
-from sclcs.coresets.registry import Selector
+from sclcs._core import InputError, UnknownNameError, name_first
+from sclcs.coresets import Selector
 
 
 @dataclass(frozen=True)

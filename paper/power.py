@@ -24,14 +24,11 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.svm import SVC
 
-from sclcs._core.console import show_progress
+from sclcs._core import show_progress
 from sclcs.spi import compute
-from sclcs.stats.design import make_design
-from sclcs.stats.effects import operator_effects
-from sclcs.stats.family import effect_finding
+from sclcs.stats import effect_finding, make_design, make_features, operator_effects
 from sclcs.stats.permutations import permutation_table
 from sclcs.stats.share import make_share_model
-from sclcs.stats.views import make_features
 
 Floats = NDArray[Any]
 FOLDER = Path("results/decision")

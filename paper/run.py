@@ -16,17 +16,23 @@ import pandas as pd
 from paper.options import WHICH_CELLS, Options, known_methods, selector_of
 from paper.scorer import SCORES
 from paper.setup import EXPERIMENTS, Experiment, Outcome, Setup, find_experiment
-from sclcs._core.console import progress
-from sclcs._core.errors import InputError, UnreadableFileError
-from sclcs._core.files import explain_write_errors, write_json, write_text
-from sclcs._core.identity import Identity, text_digest
-from sclcs._core.provenance import plain, versions
-from sclcs.cohort.cohort import Cohort
-from sclcs.coresets.encoder.train import VERSIONS as TRAINING_VERSIONS
+from sclcs._core import (
+    Identity,
+    InputError,
+    UnreadableFileError,
+    explain_write_errors,
+    plain,
+    progress,
+    text_digest,
+    versions,
+    write_json,
+    write_text,
+)
+from sclcs.cohort import Cohort
+from sclcs.coresets import VERSIONS as TRAINING_VERSIONS
 from sclcs.decision import ESTIMATION_VERSION
-from sclcs.spi.versions import operator_version, resolve
-from sclcs.stats import find_criterion
-from sclcs.stats.ranking_table import RANKING_VERSION
+from sclcs.spi import operator_version, resolve
+from sclcs.stats import RANKING_VERSION, find_criterion
 
 IDENTITY = "identity"
 Cell = Mapping[str, Any]
@@ -356,7 +362,7 @@ def _write(
     folder: Path,
     facts: dict[str, Any],
 ) -> pd.DataFrame:
-    from sclcs.report.figures import save_figure
+    from sclcs.report import save_figure
 
     write_text(folder / "cells.csv", _csv(measured))
     place = write_text(folder / "summary.csv", _csv(experiment.summarise(measured)))

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.files import write_bytes
-from sclcs._core.identity import Identity
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.signals import id_order
+from sclcs._core import Identity, write_bytes
+from sclcs.cohort import CoreSet, id_order
 from sclcs.stats import (
+    RANKING_VERSION,
     Criterion,
     Inquiry,
     PairRules,
@@ -28,8 +27,7 @@ from sclcs.stats import (
     make_question,
     share_scores,
 )
-from sclcs.stats.ranking_table import RANKING_VERSION
-from sclcs.store.fc_store import FCStore
+from sclcs.store import FCStore
 
 Floats = NDArray[np.float64]
 #: The well-conditioned score, and the one that comes near the paper's numbers; both the paper's

@@ -14,11 +14,10 @@ from matplotlib.figure import Figure
 from paper.options import Options, parameters_of, selector_of
 from paper.scorer import Scorer
 from paper.tables import Table
-from sclcs._core.errors import InputError, UnknownNameError
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.coresets.registry import Selector
-from sclcs.store.fc_store import FCStore
+from sclcs._core import InputError, UnknownNameError
+from sclcs.cohort import Cohort, CoreSet
+from sclcs.coresets import Selector
+from sclcs.store import FCStore
 
 Cell = dict[str, Any]
 Row = dict[str, Any]

@@ -27,7 +27,7 @@ from paper.summary import (
     grid,
 )
 from paper.tables import Table, number
-from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort import CoreSet
 from sclcs.report.figures import MUTED
 
 PAPER = "cohen_d"
@@ -95,7 +95,7 @@ def _usual(rows: Sequence[Row]) -> list[Row]:
 
 def _between(paper: pd.DataFrame, sound: pd.DataFrame) -> Row:
     """Compare the paper's ranking with the sound one, both on everybody."""
-    from sclcs.stats.concordance import consistency
+    from sclcs.stats import consistency
 
     found = consistency(sound[SOUND], paper[PAPER], (5, 10, 20))
     same = {name: found[name] for name in MEASURES}

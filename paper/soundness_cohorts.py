@@ -19,16 +19,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.console import show_progress
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, generator, show_progress
+from sclcs.cohort import Cohort
 from sclcs.stats import (
     ArraySource,
     FCSource,
     Inquiry,
     PairRules,
     Ranking,
+    effect_test,
     evaluate,
     find_criterion,
     make_kernel,
@@ -36,7 +35,6 @@ from sclcs.stats import (
     rank,
 )
 from sclcs.stats.concordance import agreement
-from sclcs.stats.inference import effect_test
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

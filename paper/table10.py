@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, asks_task, register
 from paper.summary import aggregate, beside_paper, curves_by_ratio, grid, method_order
 from paper.tables import Table, beside, number, paper_table, spread
-from sclcs._core.console import track
-from sclcs.stats.concordance import balance
+from sclcs._core import track
+from sclcs.stats import balance
 
 MEASURES = {
     "samples_per_subject": "S-I balance",

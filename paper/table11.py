@@ -23,9 +23,8 @@ from paper.summary import (
 )
 from paper.table9 import LEFT_OUT
 from paper.tables import Table
-from sclcs._core.errors import InputError
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.scans import Scans
+from sclcs._core import InputError
+from sclcs.cohort import Cohort, Scans
 
 NOT_FACTS = ("subject", "window", "scan", "start")
 

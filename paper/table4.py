@@ -21,9 +21,8 @@ from torch import Tensor, nn
 from paper.setup import Cell, Experiment, Measured, Outcome, Row, Setup, register, usual_operators
 from paper.summary import grid
 from paper.tables import Table, beside, number, paper_table, spread
-from sclcs._core.console import track
-from sclcs._core.identity import child_seed, generator
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import child_seed, generator, track
+from sclcs.cohort import Cohort
 from sclcs.coresets.encoder.model import AttentionEncoder
 from sclcs.coresets.encoder.settings import EncoderSettings, encoder_settings
 from sclcs.report.figures import BLUE, ORANGE, finish

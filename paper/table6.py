@@ -15,7 +15,7 @@ from paper.options import selector_of
 from paper.setup import Cell, Experiment, Measured, Outcome, Row, Setup, register
 from paper.summary import grid
 from paper.tables import Table, beside, number, paper_table
-from sclcs._core.console import track
+from sclcs._core import track
 from sclcs.report.figures import BLUE, MUTED, finish
 
 TIMED_EPOCHS = 5

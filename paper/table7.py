@@ -19,7 +19,7 @@ from paper.summary import (
     usual,
 )
 from paper.tables import Table
-from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort import CoreSet
 from sclcs.report.figures import finish
 
 

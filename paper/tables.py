@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sclcs._core.errors import UnknownNameError
+from sclcs._core import UnknownNameError
 
 PUBLISHED = Path(__file__).parent / "published"
 #: The files of ``published/``, transcribed from the paper, and what they hold.

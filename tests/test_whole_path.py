@@ -9,8 +9,7 @@ import contextlib
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import sclcs
 from sclcs import Cohort, CoreSet, Ranking, simulate_cohort

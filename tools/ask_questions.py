@@ -26,9 +26,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs import Cohort
-from sclcs._core.constants import ALPHA
-from sclcs._core.files import write_text
-from sclcs._core.identity import generator
+from sclcs._core import ALPHA, generator, write_text
 from sclcs.run_folder import RunFolder
 from sclcs.stats import rank
 from sclcs.store import compute_store

@@ -29,9 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.files import write_json
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.scans import Scans
+from sclcs._core import write_json
+from sclcs.cohort import Cohort, Scans
 from sclcs.cohort.simulation.calibration import (
     CALIBRATION_FILE,
     measure_scans,

@@ -29,11 +29,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sclcs._core.console import show_progress
-from sclcs._core.provenance import plain, versions
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.readers.arrays import read_arrays
+from sclcs._core import plain, show_progress, versions
+from sclcs.cohort import Cohort, CoreSet, read_arrays
 from sclcs.coresets import SELECTORS, select
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -15,8 +15,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 
-from sclcs.spi.engine import warm_up
-from sclcs.spi.operators import operator_facts
+from sclcs.spi import operator_facts, warm_up
 
 N_TIMES = 70
 

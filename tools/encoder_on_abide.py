@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.console import show_progress
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.coresets.encoder import TrainedEncoder, trained_encoder
+from sclcs._core import show_progress
+from sclcs.cohort import Cohort, read_arrays
+from sclcs.coresets import TrainedEncoder
+from sclcs.coresets.encoder import trained_encoder
 from sclcs.coresets.encoder.grid import agreement
-from sclcs.report.encoder_figure import save_encoder_figures
+from sclcs.report import save_encoder_figures
 
 DOCS = Path(__file__).parents[1] / "docs"
 STATIC, AGREEMENT = DOCS / "_static", DOCS / "results" / "encoder_agreement.csv"

@@ -16,11 +16,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sclcs._core.constants import ALPHA
-from sclcs._core.files import write_text
-from sclcs._core.identity import generator
+from sclcs._core import ALPHA, generator, write_text
+from sclcs.stats import FoldRules, Predictor, make_folds
 from sclcs.stats.permutations import permutation_table
-from sclcs.stats.prediction import FoldRules, Predictor, make_folds
 from sclcs.stats.share import make_share_model
 
 SUBJECTS, FEATURES, SITES, CORRELATED, PERMUTATIONS = 60, 20, 4, 0.6, 199

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.covariance import GraphicalLasso
 from sklearn.exceptions import ConvergenceWarning
 
-from sclcs.cohort.readers.arrays import read_arrays
+from sclcs.cohort import read_arrays
 from sclcs.spi import compute
 
 OUT = Path(__file__).parents[1] / "docs" / "results" / "graphical_lasso.csv"

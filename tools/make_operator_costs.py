@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from sclcs import simulate_cohort
-from sclcs.spi import compute, resolve
+from sclcs.spi import compute, family_members, resolve, warm_up
 from sclcs.spi.costs import REFERENCE_REGIONS, REFERENCE_TIMEPOINTS
-from sclcs.spi.engine import family_members, warm_up
 
 TABLE = Path(__file__).parents[1] / "src" / "sclcs" / "spi" / "tables" / "operator_costs.csv"
 MOST_SAMPLES = 16

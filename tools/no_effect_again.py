@@ -18,7 +18,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # paper/ is no installed package
 from paper.soundness_cohorts import CONDITIONS, FULL, Condition, measure_cohort
-from sclcs._core.files import write_text
+from sclcs._core import write_text
 
 BARS = ("no effect", "site as covariate", "within site")
 

@@ -15,11 +15,10 @@ from pathlib import Path
 import pandas as pd
 
 from sclcs import Cohort
-from sclcs._core.console import show_progress
-from sclcs.report.figures import draw_ranking, save_figure
+from sclcs._core import show_progress
+from sclcs.report import draw_ranking, save_figure
 from sclcs.stats import Ranking, rank, score_reliability, split_half_ceiling
-from sclcs.store import compute_store
-from sclcs.store.fc_store import FCStore
+from sclcs.store import FCStore, compute_store
 
 TASKS = ("subject", "diagnosis")
 

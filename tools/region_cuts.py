@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from sclcs import Cohort
-from sclcs._core.files import write_text
+from sclcs._core import write_text
 from sclcs.stats import rank
 
 CUTS = {419: 1, 105: 4, 33: 13}

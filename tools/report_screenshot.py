@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from sclcs.report.pages import run_report
+from sclcs.report import run_report
 
 WIDTH, HEIGHT = 1280, 860
 COLOURS = 128  # keeps the file small; the page has few colours

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from markdown_table import table
 
-from sclcs.spi import resolve
-from sclcs.spi.costs import cost_law
-from sclcs.spi.engine import family_members
-from sclcs.stats.memory import ranking_bytes
+from sclcs.spi import cost_law, family_members, resolve
+from sclcs.stats import ranking_bytes
 from sclcs.store import block_size_for
 
 CORES = 1000

@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 from markdown_table import table
 
-from sclcs._core.settings import Settings
-from sclcs.coresets import SELECTORS
-from sclcs.coresets.classifier_training import ClassifierParameters
+from sclcs._core import Settings
+from sclcs.coresets import SELECTORS, ClassifierParameters
 from sclcs.coresets.scored import DensityParameters
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "selectors_abide.csv"

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict
 
-from sclcs._core.constants import DEFAULT_METHOD
-from sclcs._core.settings import Names, Settings, as_assignments, as_list, as_text, setting
+from sclcs._core import DEFAULT_METHOD, Names, Settings, as_assignments, as_list, as_text, setting
 
 __all__ = [
     "DEFAULT_BUDGET",

@@ -1,8 +1,7 @@
 """BIDS names: what is taken apart can be put together again."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sclcs.cohort.readers.bids_files import BidsName, parse_bids_name
 

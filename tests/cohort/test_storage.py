@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sclcs._core.errors import DamagedStoreError, NotFoundError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort

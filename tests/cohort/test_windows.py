@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from sclcs._core.errors import InputError
 from sclcs.cohort.windows import PAPER_WINDOWS, ROBUSTNESS_WINDOWS, WHOLE_SCAN, Windowing

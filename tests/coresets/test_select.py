@@ -7,10 +7,8 @@ from encoder_cohorts import make_cohort
 from sclcs._core.constants import DEFAULT_METHOD
 from sclcs._core.errors import InputError, MissingDependencyError, UnknownNameError
 from sclcs.cohort.coreset import CoreSet
-from sclcs.coresets import SELECTORS as ALL_SELECTORS
-from sclcs.coresets import select
-from sclcs.coresets.encoder import train as cache_module
-from sclcs.coresets.encoder import train_encoder
+from sclcs.coresets import SELECTORS as ALL_SELECTORS, select
+from sclcs.coresets.encoder import train as cache_module, train_encoder
 from sclcs.run_folder import RunConfig
 
 # The paper's methods; test_conformance.py asks every method.

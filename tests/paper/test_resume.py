@@ -15,8 +15,7 @@ from paper.setup import Setup
 from sclcs._core.errors import InputError, StoreInUseError, UnreadableFileError
 from sclcs._core.identity import Identity
 from sclcs.coresets import SELECTORS
-from sclcs.spi import engine as runner
-from sclcs.spi import versions
+from sclcs.spi import engine as runner, versions
 from sclcs.stats import rank
 from sclcs.store import compute_store, fill_store, open_computation
 from sclcs.store.layout import hold_store

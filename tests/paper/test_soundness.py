@@ -14,10 +14,10 @@ from paper.soundness_cohorts import (
     Groups,
     _matrices,
     make_groups,
+    measure_cohort as measure,
     old_statistics,
     order_rows,
 )
-from paper.soundness_cohorts import measure_cohort as measure
 from sclcs.stats import make_kernel, make_question, rank
 
 QUICK = Effort(permutations=99, draws=60, truth=150)

@@ -18,8 +18,7 @@ from sclcs import simulate_cohort
 from sclcs._core.errors import InputError
 from sclcs.cohort.cohort import Cohort
 from sclcs.run_folder import RunFolder, collect_config
-from sclcs.runs import RunResult, StoppedInStageError, carry_out
-from sclcs.runs import budget as budget_plan
+from sclcs.runs import RunResult, StoppedInStageError, budget as budget_plan, carry_out
 from sclcs.runs.budget import Costs, record_speed, recorded_speed
 from sclcs.runs.costs import CohortShape
 from sclcs.runs.order import RunOrder

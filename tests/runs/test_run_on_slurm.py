@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from run_cohorts import SETTINGS, everything, results, small_cohort
-from test_budgeted import SETTINGS as BUDGETED
-from test_budgeted import groups
+from test_budgeted import SETTINGS as BUDGETED, groups
 
 from sclcs.run_folder import collect_config
 from sclcs.runs import RunResult, carry_out

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from run_cohorts import OPERATORS, small_cohort
-from test_budgeted import SETTINGS as BUDGETED
-from test_budgeted import groups
+from test_budgeted import SETTINGS as BUDGETED, groups
 
 from sclcs._core.errors import InputError
 from sclcs.run_folder import RunFolder, collect_config, verify_path

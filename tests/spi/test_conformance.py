@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from spi_reference import coupled_noise
 
 from sclcs.spi import catalogue, compute, engine, resolve

@@ -8,8 +8,7 @@ from scipy.stats import zscore
 from spi_reference import coupled_noise
 
 from sclcs._core.errors import InputError
-from sclcs.spi import compute, compute_block, status_table
-from sclcs.spi import engine as runner
+from sclcs.spi import compute, compute_block, engine as runner, status_table
 from sclcs.spi.engine import plan_blocks
 from sclcs.spi.signals import sample_seeds, standardise
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sclcs._core.errors import InputError
-from sclcs.decision import apart, effect_finding, make_design, make_features, operator_effects
+from sclcs.stats import apart, effect_finding, make_design, make_features, operator_effects
 from sclcs.stats.permutations import permutation_table
 from sclcs.stats.share import make_share_model
 

@@ -6,8 +6,7 @@ import pytest
 from small_fc import make_cohort, make_fc
 
 from sclcs._core.errors import InputError
-from sclcs.stats import ArraySource, make_kernel, rank
-from sclcs.stats import kernel as kernel_module
+from sclcs.stats import ArraySource, kernel as kernel_module, make_kernel, rank
 from sclcs.stats.memory import (
     bytes_of,
     memory_budget,

@@ -4,8 +4,7 @@ import brute_force
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.coreset import CoreSet

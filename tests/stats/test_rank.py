@@ -14,13 +14,13 @@ from sclcs.stats import (
     ArraySource,
     Inquiry,
     Ranking,
+    criteria as criteria_module,
     evaluate,
     make_kernel,
     make_question,
     rank,
     register_criterion,
 )
-from sclcs.stats import criteria as criteria_module
 from sclcs.stats.ranking_table import COLUMNS, descending_ranks, share_scores
 from sclcs.stats.verdict import entry_name, find_verdict
 

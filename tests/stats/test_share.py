@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sclcs._core.errors import InputError
 from sclcs.stats.memory import with_memory

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from sclcs._core.errors import InputError, UnknownNameError
-from sclcs.store import executor_kinds, find_executor
-from sclcs.store import executors as room
+from sclcs.store import executor_kinds, executors as room, find_executor
 
 KINDS = executor_kinds()
 

@@ -6,8 +6,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.io import loadmat
 
 from sclcs import simulate_cohort

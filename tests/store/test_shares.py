@@ -1,8 +1,7 @@
 """Shares end at about the same time, and processes agree on them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sclcs.spi.versions import resolve
 from sclcs.store import Work

@@ -16,7 +16,7 @@ import sclcs
 from faults.mutate import mutate
 from faults.tally import Tally, in_children, judge
 from sclcs import Cohort, CoreSet, Ranking, simulate_cohort
-from sclcs._core.provenance import sidecar_path
+from sclcs._core import sidecar_path
 from sclcs.runs import RunResult
 from sclcs.stats import rank
 from sclcs.store import FCStore, compute_store
@@ -58,7 +58,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _training(path: Path) -> dict[str, Any]:
-    from sclcs.coresets.encoder import TrainedEncoder
+    from sclcs.coresets import TrainedEncoder
 
     trained = TrainedEncoder.open(path)
     weights = {
@@ -98,7 +98,7 @@ def make_examples(home: Path) -> dict[str, Reading]:
     try:
         import torch
 
-        from sclcs.coresets.encoder import train_encoder
+        from sclcs.coresets import train_encoder
         from sclcs.coresets.encoder.training import write_checkpoint
     except ImportError:
         return readings

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faults.tally import Tally
-from sclcs._core.errors import SclcsError
+from sclcs._core import SclcsError
 from sclcs.spi import compute, resolve, status_table
 
 R, T = 5, 60

@@ -17,10 +17,8 @@ import numpy as np
 from faults.mutate import mutate
 from faults.pipelines import trees
 from faults.tally import Tally, in_children, judge
-from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort import CoreSet, read_arrays, read_bids
 from sclcs.cohort.labels import read_label_table
-from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.cohort.readers.bids import read_bids
 from sclcs.cohort.readers.mat_files import load_mat_matrix
 from sclcs.cohort.readers.nifti_images import header_facts, load_image
 from sclcs.run_folder import collect_config

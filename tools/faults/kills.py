@@ -22,7 +22,7 @@ from faults.tally import Tally
 from sclcs import Cohort, simulate_cohort
 from sclcs.run_folder import collect_config
 from sclcs.runs import carry_out
-from sclcs.spi.engine import warm_up
+from sclcs.spi import warm_up
 from sclcs.store import FCStore, compute_store
 
 #: A run that estimates, buys and reports, with few operators. The last two are dear: they make
@@ -100,7 +100,7 @@ def _works(home: Path) -> dict[str, Work]:
 
 
 def _training(cohort: Cohort) -> Work:
-    from sclcs.coresets.encoder import TrainedEncoder, train_encoder
+    from sclcs.coresets import TrainedEncoder, train_encoder
 
     def train(out: Path) -> None:
         mark = out.with_name("a.checkpoint")

@@ -15,13 +15,15 @@ from pipeline_trees import (
     write_xcp_d,
 )
 
-from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.cohort.readers.bids import read_bids
-from sclcs.cohort.readers.conn import read_conn
-from sclcs.cohort.readers.mne import read_mne
-from sclcs.cohort.readers.rest_meta_mdd import read_rest_meta_mdd
-from sclcs.cohort.readers.ukb import read_ukb
-from sclcs.cohort.scans import Scans
+from sclcs.cohort import (
+    Scans,
+    read_arrays,
+    read_bids,
+    read_conn,
+    read_mne,
+    read_rest_meta_mdd,
+    read_ukb,
+)
 
 Make = Callable[[Path], object]
 Read = Callable[[Path], Scans]

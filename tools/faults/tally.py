@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sclcs._core.errors import SclcsError
+from sclcs._core import SclcsError
 
 OUTCOMES = ("fine", "named", "silent", "crashed")
 SECONDS = 60  # a trial that needs longer hangs

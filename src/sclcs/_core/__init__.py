@@ -1,31 +1,5 @@
 """What every room leans on: errors, files, identity, seeds, settings, progress."""
 
-from sclcs._core.errors import (
-    AxesWarning,
-    DamagedStoreError,
-    InputError,
-    MissingDependencyError,
-    NotFoundError,
-    OutputExistsError,
-    SclcsError,
-    StoreInUseError,
-    UnknownNameError,
-    UnreadableFileError,
-    WorkerDiedError,
-    WriteError,
-)
+import lazy_loader
 
-__all__ = [
-    "AxesWarning",
-    "DamagedStoreError",
-    "InputError",
-    "MissingDependencyError",
-    "NotFoundError",
-    "OutputExistsError",
-    "SclcsError",
-    "StoreInUseError",
-    "UnknownNameError",
-    "UnreadableFileError",
-    "WorkerDiedError",
-    "WriteError",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

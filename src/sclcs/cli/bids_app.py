@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs._core.console import show_progress
+from sclcs._core import show_progress
 from sclcs.cli.main import run_command
 from sclcs.cli.options import split_names
 
 if TYPE_CHECKING:
-    from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort import Cohort
     from sclcs.store import ExecutorChoice
 
 __all__ = ["app", "bids", "main"]
@@ -81,9 +81,8 @@ def bids(
     Example: `sclcs-bids derivatives/xcp_d out participant --participant-label 01`, then
     `sclcs-bids derivatives/xcp_d out group --task subject`
     """
-    from sclcs._core.errors import InputError
-    from sclcs._core.files import require_existing
-    from sclcs.runs.check import describe_outputs, process_participant
+    from sclcs._core import InputError, require_existing
+    from sclcs.runs import describe_outputs, process_participant
     from sclcs.store import find_executor
 
     if level is Level.group and participant_label:
@@ -106,7 +105,7 @@ def bids(
 
 def _labels(bids_dir: Path, wanted: list[str] | None) -> list[str]:
     """Return the participants to process; those that are not there are named."""
-    from sclcs._core.errors import UnknownNameError, name_first
+    from sclcs._core import UnknownNameError, name_first
 
     there = sorted(path.name.removeprefix("sub-") for path in bids_dir.glob("sub-*/"))
     chosen = [name.removeprefix("sub-") for name in split_names(wanted) or []] or there
@@ -125,7 +124,7 @@ def _maker(
     """Return what reads one participant's scans into a cohort at the path it is given."""
 
     def make(path: Path) -> Cohort:
-        from sclcs.cohort.readers.bids import read_bids
+        from sclcs.cohort import read_bids
 
         scans = read_bids(bids_dir, atlas=atlas, task=bids_task, entities={"sub": label})
         return scans.to_cohort(path, **cut)
@@ -143,7 +142,7 @@ def _group(
     who: ExecutorChoice,
 ) -> None:
     from sclcs import run
-    from sclcs.runs.check import gather_participants
+    from sclcs.runs import gather_participants
 
     cohort, folder = gather_participants(out, operators, seed=seed, who=who)
     result = run(

@@ -40,8 +40,8 @@ def simulate(
 
     Example: `sclcs cohort simulate --subjects 100 --seed 1 --out small.zarr`
     """
-    from sclcs._core.files import refuse_existing
-    from sclcs.cohort.simulation import simulate_cohort
+    from sclcs._core import refuse_existing
+    from sclcs.cohort import simulate_cohort
 
     refuse_existing(out)
     cohort = simulate_cohort(
@@ -66,9 +66,7 @@ def describe(
 
     Example: `sclcs cohort describe abide.zarr`
     """
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.cohort.describe import describe_cohort, describe_scans
-    from sclcs.cohort.loading import open_source
+    from sclcs.cohort import Cohort, describe_cohort, describe_scans, open_source
 
     found = open_source(source, labels)
     if isinstance(found, Cohort):
@@ -100,10 +98,7 @@ def check(
 
     Example: `sclcs cohort check abide.zarr`
     """
-    from sclcs.cohort.check import check_cohort, check_design, check_scans
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.cohort.loading import open_source
-    from sclcs.cohort.windows import Windowing
+    from sclcs.cohort import Cohort, Windowing, check_cohort, check_design, check_scans, open_source
 
     found = open_source(source, labels)
     if isinstance(found, Cohort):
@@ -150,7 +145,7 @@ def label(
     from typing import Any, cast
 
     from sclcs.cli.options import split_names
-    from sclcs.cohort.loading import label_cohort
+    from sclcs.cohort import label_cohort
 
     found, done = label_cohort(
         cohort,
@@ -190,8 +185,8 @@ def plot(
 
     Example: `sclcs cohort plot abide.zarr --out abide.png`
     """
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.report.figures import save_cohort_figure
+    from sclcs.cohort import Cohort
+    from sclcs.report import save_cohort_figure
 
     save_cohort_figure(Cohort.open(source), out)
     typer.echo(f"Wrote {out}")

@@ -12,7 +12,7 @@ from sclcs.cli.options import SettingsCommand, with_settings
 from sclcs.cli.output import JsonFlag, key_values, print_dropped_regions, print_json, print_table
 
 if TYPE_CHECKING:
-    from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort import Cohort
 
 __all__ = ["announce", "app"]
 
@@ -58,7 +58,7 @@ class PipelineChoice(StrEnum):
 
 def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
     """Say what was written and what was left out."""
-    from sclcs.cohort.describe import describe_cohort
+    from sclcs.cohort import describe_cohort
 
     facts = describe_cohort(cohort)
     if as_json:
@@ -115,7 +115,7 @@ def arrays(
     Example: `sclcs cohort import arrays abide.npz --truncate 210 --drop-first 1
     --on-bad skip --out abide.zarr`
     """
-    from sclcs.cohort.readers.arrays import read_arrays
+    from sclcs.cohort import read_arrays
 
     scans = read_arrays(
         source,
@@ -162,7 +162,7 @@ def bids(
     Example: `sclcs cohort import bids derivatives/xcp_d --atlas 4S156Parcels
     --window 100 --stride 50 --out study.zarr`
     """
-    from sclcs.cohort.readers.bids import read_bids
+    from sclcs.cohort import read_bids
 
     scans = read_bids(
         source,
@@ -209,7 +209,7 @@ def rest_meta_mdd(
     Example: `sclcs cohort import rest-meta-mdd REST-meta-MDD --phenotype pheno.xlsx
     --sites 15,17,19,20,21,22,23 --truncate 210 --out mdd.zarr`
     """
-    from sclcs.cohort.readers.rest_meta_mdd import read_rest_meta_mdd
+    from sclcs.cohort import read_rest_meta_mdd
 
     scans = read_rest_meta_mdd(
         source,
@@ -263,7 +263,7 @@ def nifti(
     Example: `sclcs cohort import nifti derivatives/fmriprep --confounds simple
     --low-pass 0.1 --high-pass 0.01 --out study.zarr`
     """
-    from sclcs.cohort.readers.nifti import read_nifti
+    from sclcs.cohort import read_nifti
 
     scans = read_nifti(
         source,
@@ -318,7 +318,7 @@ def abide(
     Example: `sclcs cohort import abide --site NYU --truncate 175 --drop-first 1
     --on-bad skip --out nyu.zarr`
     """
-    from sclcs.cohort.readers.abide import read_abide
+    from sclcs.cohort import read_abide
 
     scans = read_abide(
         data_dir,
@@ -356,7 +356,7 @@ def conn(
     Example: `sclcs cohort import conn conn_study --regions 'atlas.*' --tr 2
     --labels subjects.csv --out study.zarr`
     """
-    from sclcs.cohort.readers.conn import read_conn
+    from sclcs.cohort import read_conn
 
     scans = read_conn(
         source, condition=condition, labels=labels, id_column=id_column, regions=regions, tr=tr
@@ -384,7 +384,7 @@ def ukb(
     Example: `sclcs cohort import ukb ukb_bulk --atlas Tian_Subcortex_S1_3T --window 100s
     --labels participants.csv --out ukb.zarr`
     """
-    from sclcs.cohort.readers.ukb import read_ukb
+    from sclcs.cohort import read_ukb
 
     scans = read_ukb(
         source,
@@ -423,7 +423,7 @@ def mne(
     Example: `sclcs cohort import mne eeg_study --picks eeg --high-pass 1 --low-pass 40 --rate 100
     --window 4s --stride 4s --out eeg.zarr`
     """
-    from sclcs.cohort.readers.mne import read_mne
+    from sclcs.cohort import read_mne
 
     scans = read_mne(
         source,

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, name_first
 from sclcs.cli.options import with_settings
 from sclcs.cli.output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
-    from sclcs.store import Computation, ExecutorChoice, FillReport, Piece
-    from sclcs.store.fc_store import FCStore
+    from sclcs.store import Computation, ExecutorChoice, FCStore, FillReport, Piece
 
 __all__ = [
     "app",
@@ -81,8 +80,7 @@ def compute(
 def _sample_ids(coreset: Path | None) -> list[str] | None:
     if coreset is None:
         return None
-    from sclcs.cohort.coreset import CoreSet
-    from sclcs.cohort.tables import read_table_file
+    from sclcs.cohort import CoreSet, read_table_file
 
     if coreset.suffix == ".csv":
         return list(CoreSet.open(coreset).sample_ids)

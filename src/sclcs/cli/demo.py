@@ -26,7 +26,7 @@ def demo(
 
     Example: `sclcs demo --out demo`
     """
-    from sclcs.runs.demo import run_demo
+    from sclcs.runs import run_demo
 
     with explain_stop():
         result = run_demo(out, seed=seed, tell=lambda line: typer.echo(line, err=json))

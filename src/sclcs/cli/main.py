@@ -25,9 +25,15 @@ import typer
 from typer.core import TyperGroup
 
 import sclcs
-from sclcs._core.console import show_log, show_progress, was_interrupted, watch_interrupts
-from sclcs._core.errors import InputError, SclcsError
-from sclcs._core.platform import address_space_limit
+from sclcs._core import (
+    InputError,
+    SclcsError,
+    address_space_limit,
+    show_log,
+    show_progress,
+    was_interrupted,
+    watch_interrupts,
+)
 from sclcs.cli import (
     cohort,
     cohort_import,
@@ -147,7 +153,7 @@ def _say(sentence: str) -> None:
 
 
 def _write_log(error: BaseException) -> Path | None:
-    from sclcs._core.files import cache_folder
+    from sclcs._core import cache_folder
 
     text = "".join(traceback.format_exception(error))
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")

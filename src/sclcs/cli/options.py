@@ -133,7 +133,7 @@ def _comes_first(parameter: inspect.Parameter) -> bool:
 
 def _show_all(fields: dict[str, FieldInfo]) -> Callable[[typer.Context, bool | None], None]:
     """Return what prints the help with the options that few people need."""
-    from sclcs._core.settings import extra
+    from sclcs._core import extra
 
     def show(context: typer.Context, wanted: bool | None) -> None:
         if not wanted:
@@ -163,15 +163,14 @@ def _fields(models: tuple[str, ...], leave_out: tuple[str, ...]) -> dict[str, Fi
 
 
 def _is_front(field: FieldInfo) -> bool:
-    from sclcs._core.settings import extra
+    from sclcs._core import extra
 
     return bool(extra(field, "front"))
 
 
 def _annotation(name: str, field: FieldInfo) -> Any:  # noqa: ANN401
     """Return the annotation of an option: its type for the command line, and its help."""
-    from sclcs._core.options import as_sentence, default_of, flag_of
-    from sclcs._core.settings import extra
+    from sclcs._core import as_sentence, default_of, extra, flag_of
 
     kind, flag = _cli_type(field.annotation), flag_of(name, field)
     default = default_of(field)
@@ -218,7 +217,7 @@ def _cli_type(kind: Any) -> Any:  # noqa: ANN401
 
 def _read(value: Any, field: FieldInfo) -> Any:  # noqa: ANN401
     """Return what an option holds: names may have commas, parameters are name=value."""
-    from sclcs._core.settings import extra
+    from sclcs._core import extra
 
     if not isinstance(value, list | tuple):
         return value

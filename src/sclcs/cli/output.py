@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sclcs.cohort.problems import Problem
+    from sclcs.cohort import Problem
 
 __all__ = [
     "UNPROVEN",
@@ -223,7 +223,7 @@ def _print_exclusions(description: Mapping[str, Any]) -> None:
 
 def print_problems(problems: Sequence[Problem], source: str) -> None:
     """Print one sentence per kind of problem, or that all is well."""
-    from sclcs.cohort.problems import explain
+    from sclcs.cohort import explain
 
     out = console()
     serious = [problem for problem in problems if problem.fatal]

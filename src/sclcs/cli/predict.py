@@ -12,8 +12,8 @@ from sclcs.cli.output import JsonFlag, print_json
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.decision.blend import Blend
+    from sclcs.cohort import Cohort
+    from sclcs.decision import Blend
 
 __all__ = ["predict"]
 
@@ -40,10 +40,8 @@ def predict(
 
     Example: `sclcs predict RUN new_scans.zarr --out predictions.csv`
     """
-    from sclcs._core.files import refuse_existing, write_text
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.cohort.loading import open_source
-    from sclcs.cohort.tables import table_to_csv
+    from sclcs._core import refuse_existing, write_text
+    from sclcs.cohort import Cohort, open_source, table_to_csv
     from sclcs.decision import Blend
 
     refuse_existing(out)
@@ -60,8 +58,7 @@ def predict(
 
 def _blend_file(model: Path, task: str | None) -> Path:
     """Return the file of a blend, of a run the one of the task."""
-    from sclcs._core.errors import InputError
-    from sclcs._core.files import require_existing
+    from sclcs._core import InputError, require_existing
 
     require_existing(model, "run or blend")
     if model.is_file():

@@ -17,9 +17,8 @@ from sclcs.cli.options import with_settings
 from sclcs.cli.output import UNPROVEN, JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.stats.ranking_table import Ranking
-    from sclcs.stats.sources import FCSource
+    from sclcs.cohort import Cohort
+    from sclcs.stats import FCSource, Ranking
 
 __all__ = [
     "balance",
@@ -43,8 +42,8 @@ def open_matrices(path: Path) -> Cohort | FCSource:
     -------
     Cohort or FCSource
     """
-    from sclcs._core.files import require_existing
-    from sclcs.cohort.cohort import Cohort
+    from sclcs._core import require_existing
+    from sclcs.cohort import Cohort
 
     require_existing(path, "cohort or FC store")
     if _kind(path) != "cohort" and find_spec(STORE_MODULE) is not None:
@@ -82,11 +81,10 @@ def rank(
 
     Example: `sclcs rank abide.zarr --task diagnosis --covariates site,mean_fd --out ranking.csv`
     """
-    from sclcs._core.provenance import refuse_table
-    from sclcs.cohort.coreset import CoreSet
-    from sclcs.report.figures import check_format
-    from sclcs.stats import find_aims, find_target, make_card
-    from sclcs.stats import rank as rank_operators
+    from sclcs._core import refuse_table
+    from sclcs.cohort import CoreSet
+    from sclcs.report import check_format
+    from sclcs.stats import find_aims, find_target, make_card, rank as rank_operators
 
     criteria = settings.pop("criteria", None)
     refuse_table(out)
@@ -119,15 +117,14 @@ def rank(
 
 
 def _draw(ranking: Ranking, path: Path) -> None:
-    from sclcs.report.figures import draw_ranking, save_figure
+    from sclcs.report import draw_ranking, save_figure
 
     save_figure(draw_ranking(ranking), path)
 
 
 def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> None:
-    from sclcs._core.provenance import plain
-    from sclcs.stats import find_criterion
-    from sclcs.stats.verdict import find_verdict
+    from sclcs._core import plain
+    from sclcs.stats import find_criterion, find_verdict
 
     warning = find_criterion(ranking.score).warning
     if warning:
@@ -163,7 +160,7 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
 
 def _used(ranking: Ranking) -> str:
     """Say who was asked, and who could not be."""
-    from sclcs._core.errors import name_first
+    from sclcs._core import name_first
 
     question = ranking.provenance["question"]
     used = f"On {question['samples']} samples of {question['subjects']} subjects"
@@ -223,13 +220,12 @@ def compare(
 
     Example: `sclcs compare full.csv core_ranking.csv --plot agreement.png`
     """
-    from sclcs._core.provenance import plain
-    from sclcs.stats import Ranking
-    from sclcs.stats import compare as measure
+    from sclcs._core import plain
+    from sclcs.stats import Ranking, compare as measure
 
     found = measure(reference, other, k=tuple(k or (5, 10, 20)), gain=gain.value)
     if plot is not None:
-        from sclcs.report.figures import draw_rank_rank, save_figure
+        from sclcs.report import draw_rank_rank, save_figure
 
         save_figure(draw_rank_rank(Ranking.open(reference), Ranking.open(other)), plot)
     if json:
@@ -261,12 +257,12 @@ def balance(
 
     Example: `sclcs balance abide.zarr core.csv`
     """
-    from sclcs._core.provenance import plain
+    from sclcs._core import plain
     from sclcs.stats import balance as measure
 
     found = measure(cohort, coreset, label)
     if plot is not None:
-        from sclcs.report.figures import draw_balance, save_figure
+        from sclcs.report import draw_balance, save_figure
 
         save_figure(draw_balance(found), plot)
     if json:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.cli.options import with_settings
 from sclcs.cli.output import UNPROVEN, JsonFlag, print_json, print_table
 from sclcs.cli.show import status
 
 if TYPE_CHECKING:
     from sclcs.run_folder import RunConfig
-    from sclcs.runs import CostPlan, RunResult
-    from sclcs.runs.costs import CohortShape, Cost
+    from sclcs.runs import CohortShape, Cost, CostPlan, RunResult
 
 __all__ = ["explain_stop", "plan", "print_result", "run"]
 
@@ -110,7 +109,7 @@ def explain_stop() -> Iterator[None]:
 
 def print_result(result: RunResult) -> None:
     """Print the best operators of every task, how sure that is, and where the report is."""
-    from sclcs.stats.verdict import answered, find_verdict
+    from sclcs.stats import answered, find_verdict
 
     answers, budgeted = result.answers(), result.answer is not None
     for task, rows in result.best().items():
@@ -208,8 +207,8 @@ def plan(
 def _shape(
     cohort: Path | None, samples: int | None, regions: int | None, timepoints: int | None
 ) -> CohortShape:
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.runs.costs import CohortShape
+    from sclcs.cohort import Cohort
+    from sclcs.runs import CohortShape
 
     if cohort is not None:
         own = CohortShape.of(Cohort.open(cohort))

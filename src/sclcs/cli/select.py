@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.cli.options import with_settings
 from sclcs.cli.output import JsonFlag, parse_numbers, parse_parameters, print_json, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sclcs.cohort.coreset import CoreSet
-    from sclcs.coresets.encoder import TrainedEncoder
-    from sclcs.coresets.registry import Selector
+    from sclcs.cohort import CoreSet
+    from sclcs.coresets import Selector, TrainedEncoder
 
 __all__ = ["app", "select"]
 
@@ -69,8 +68,7 @@ def select(
 
 def _require_new(out: Path) -> None:
     """Say before training what saving would say after it."""
-    from sclcs._core.files import refuse_existing
-    from sclcs._core.provenance import sidecar_path
+    from sclcs._core import refuse_existing, sidecar_path
 
     if out.suffix != ".csv":
         raise InputError(f"A core-set is saved as .csv, got {out.name!r}.")
@@ -89,8 +87,7 @@ def _announce(core: CoreSet, out: Path, json: bool) -> None:
 
 
 def _list_methods(method: str | None, json: bool) -> None:
-    from sclcs.coresets import SELECTORS
-    from sclcs.coresets.registry import find_selector
+    from sclcs.coresets import SELECTORS, find_selector
 
     chosen = SELECTORS if method is None else {method: find_selector(method)}
     if json:
@@ -179,9 +176,9 @@ def train(
 
     Example: `sclcs encoder train abide.zarr --preset official --epochs 200 --out training`
     """
-    from sclcs._core.files import refuse_existing
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.coresets.encoder import train_encoder
+    from sclcs._core import refuse_existing
+    from sclcs.cohort import Cohort
+    from sclcs.coresets import train_encoder
 
     refuse_existing(out)
     changes = parse_parameters(param) | ({} if epochs is None else {"epochs": epochs})
@@ -230,8 +227,8 @@ def grid(
 
     Example: `sclcs encoder grid abide.zarr --dims 16,32 --heads 4,16 --epochs 50,100 --out grid`
     """
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.coresets.encoder.grid import grid_search
+    from sclcs.cohort import Cohort
+    from sclcs.coresets import grid_search
 
     table = grid_search(
         Cohort.open(cohort),
@@ -268,9 +265,9 @@ def plot(
 
     Example: `sclcs encoder plot training --cohort abide.zarr --out pictures`
     """
-    from sclcs.cohort.cohort import Cohort
-    from sclcs.coresets.encoder import TrainedEncoder
-    from sclcs.report.encoder_figure import save_encoder_figures
+    from sclcs.cohort import Cohort
+    from sclcs.coresets import TrainedEncoder
+    from sclcs.report import save_encoder_figures
 
     opened = None if cohort is None else Cohort.open(cohort)
     for path in save_encoder_figures(TrainedEncoder.open(run), out, opened):

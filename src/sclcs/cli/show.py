@@ -40,7 +40,7 @@ def show(
 
     Example: `sclcs show RUN --report --open`, or `sclcs show RUN1 RUN2` to compare them
     """
-    from sclcs._core.errors import InputError
+    from sclcs._core import InputError
 
     if sum([as_report, as_citation, check, state]) > 1:
         raise InputError("Expected one of --report, --cite, --verify and --state, got several.")
@@ -79,7 +79,7 @@ def _show(path: Path, *, json: bool) -> None:
 
 def _show_run(path: Path, *, json: bool) -> None:
     """Print the answer of a finished run, the stages of another."""
-    from sclcs._core.errors import NotFoundError
+    from sclcs._core import NotFoundError
     from sclcs.cli.run import print_result
     from sclcs.run_folder import RunFolder
     from sclcs.runs import RunResult
@@ -117,9 +117,8 @@ def report(
 
     Example: `sclcs report RUN --open`, or `sclcs report --compare RUN1 RUN2 --out compare.html`
     """
-    from sclcs._core.errors import InputError
-    from sclcs.report import compare_report, run_report
-    from sclcs.report.page import page_path
+    from sclcs._core import InputError
+    from sclcs.report import compare_report, page_path, run_report
     from sclcs.run_folder import RunFolder
 
     if out is not None:

@@ -85,9 +85,7 @@ def show(
 
     Example: `sclcs spis show psi_wavelet_mean_fs-1_fmin-0_fmax-0-5_mean`
     """
-    from sclcs.spi.frequencies import band_in_hz
-    from sclcs.spi.operators import catalogue, operator_name
-    from sclcs.spi.versions import find_identifier
+    from sclcs.spi import band_in_hz, catalogue, find_identifier, operator_name
 
     table = catalogue()
     name = find_identifier(identifier)
@@ -116,7 +114,7 @@ def check(
 
     Example: `sclcs spis check kendalltau`
     """
-    from sclcs.spi.conformance import check_operator, failures
+    from sclcs.spi import check_operator, failures
 
     checks = check_operator(identifier)
     broken = len(list(failures(checks)))
@@ -148,7 +146,7 @@ def show_bands(
 
     Example: `sclcs spis bands --tr 2`
     """
-    from sclcs.spi.frequencies import bands
+    from sclcs.spi import bands
 
     table = bands(set_, tr=_repetition_time(cohort, tr, rate))
     if json:
@@ -168,8 +166,8 @@ def _band_cells(low: float, high: float, low_hz: float, high_hz: float) -> tuple
 
 
 def _repetition_time(cohort: Path | None, tr: float | None, rate: float | None) -> float | None:
-    from sclcs._core.errors import InputError
-    from sclcs.cohort.cohort import Cohort
+    from sclcs._core import InputError
+    from sclcs.cohort import Cohort
 
     given = [value for value in (cohort, tr, rate) if value is not None]
     if len(given) > 1:
@@ -192,9 +190,8 @@ def _repetition_time(cohort: Path | None, tr: float | None, rate: float | None) 
 def _chosen(
     set_: str | None, family: str | None, label: list[str] | None, directed: bool | None
 ) -> pd.DataFrame:
-    from sclcs._core.errors import UnknownNameError, name_first
-    from sclcs.spi.operators import catalogue
-    from sclcs.spi.versions import resolve
+    from sclcs._core import UnknownNameError, name_first
+    from sclcs.spi import catalogue, resolve
 
     table = catalogue()
     if family is not None and family not in set(table["family"]):

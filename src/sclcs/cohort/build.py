@@ -16,10 +16,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.console import track
-from sclcs._core.errors import InputError, UnreadableFileError, name_first
-from sclcs._core.files import refuse_existing
-from sclcs._core.zarr_group import atomic_group
+from sclcs._core import (
+    InputError,
+    UnreadableFileError,
+    atomic_group,
+    name_first,
+    refuse_existing,
+    track,
+)
 from sclcs.cohort.cohort import Cohort, check_tr
 from sclcs.cohort.motion import without_motion
 from sclcs.cohort.problems import OnBad, Problem, check_scan, raise_for

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import track
-from sclcs._core.constants import DESIGN_ALPHA, DESIGN_STRENGTH, FEWEST_OF_A_CLASS, UNEQUAL_CLASSES
-from sclcs._core.errors import DamagedStoreError, UnreadableFileError, name_first
+from sclcs._core import (
+    DESIGN_ALPHA,
+    DESIGN_STRENGTH,
+    FEWEST_OF_A_CLASS,
+    UNEQUAL_CLASSES,
+    DamagedStoreError,
+    UnreadableFileError,
+    checked,
+    name_first,
+    track,
+)
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.problems import KINDS, Problem, check_scan, constant_regions
 from sclcs.cohort.scans import Scans

@@ -15,11 +15,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import checked, real_numbers
-from sclcs._core.console import card
-from sclcs._core.errors import InputError, UnknownNameError, name_first
-from sclcs._core.provenance import plain
-from sclcs._core.zarr_group import atomic_group
+from sclcs._core import (
+    InputError,
+    UnknownNameError,
+    atomic_group,
+    card,
+    checked,
+    name_first,
+    plain,
+    real_numbers,
+)
 from sclcs.cohort.frames import NamedSignals, signals_of_frames, warn_if_swapped
 from sclcs.cohort.signals import (
     LENGTH_COLUMN,

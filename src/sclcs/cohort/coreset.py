@@ -14,12 +14,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked, checked_record
-from sclcs._core.console import card
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
-from sclcs._core.files import guard_cell, require_existing, unguard_cell
-from sclcs._core.gate import read_text_input
-from sclcs._core.provenance import read_sidecar, versions, write_with_sidecar
+from sclcs._core import (
+    InputError,
+    UnknownNameError,
+    UnreadableFileError,
+    card,
+    checked,
+    checked_record,
+    guard_cell,
+    name_first,
+    read_sidecar,
+    read_text_input,
+    require_existing,
+    unguard_cell,
+    versions,
+    write_with_sidecar,
+)
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort

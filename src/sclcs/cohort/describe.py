@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import track
-from sclcs._core.errors import UnreadableFileError
+from sclcs._core import UnreadableFileError, checked, track
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.problems import KINDS, Problem, check_scan
 from sclcs.cohort.scans import Scans

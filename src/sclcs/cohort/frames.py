@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import real_numbers
-from sclcs._core.errors import AxesWarning, InputError, name_first
+from sclcs._core import AxesWarning, InputError, name_first, real_numbers
 
 __all__ = ["NamedSignals", "signals_of_frames", "warn_if_swapped"]
 

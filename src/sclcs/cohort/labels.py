@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sclcs._core.errors import InputError, UnknownNameError, did_you_mean, name_first
+from sclcs._core import InputError, UnknownNameError, did_you_mean, name_first
 from sclcs.cohort.motion import MEAN_FD, with_mean_fd
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans

@@ -10,9 +10,15 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from sclcs._core.console import track
-from sclcs._core.errors import DamagedStoreError, InputError, name_first
-from sclcs._core.files import atomic_directory, refuse_existing, require_existing
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    atomic_directory,
+    name_first,
+    refuse_existing,
+    require_existing,
+    track,
+)
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.labels import LabelTable, match_ids, read_label_table
 from sclcs.cohort.motion import with_mean_fd

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sclcs._core.errors import InputError, UnreadableFileError
+from sclcs._core import InputError, UnreadableFileError
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.readers.bids_files import BidsFile, parse_bids_name
 from sclcs.cohort.scans import Scan, Scans

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError, UnreadableFileError, name_first
+from sclcs._core import InputError, UnreadableFileError, name_first
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 
 __all__ = [

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import track
-from sclcs._core.errors import (
+from sclcs._core import (
     InputError,
     UnknownNameError,
     UnreadableFileError,
+    checked,
     did_you_mean,
+    import_extra,
     name_first,
+    track,
 )
-from sclcs._core.lazy import import_extra
 from sclcs.cohort.problems import constant_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing

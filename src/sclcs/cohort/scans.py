@@ -13,15 +13,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import checked, checked_record, real_numbers
-from sclcs._core.errors import (
+from sclcs._core import (
     InputError,
     SclcsError,
     UnknownNameError,
     UnreadableFileError,
+    checked,
+    checked_record,
     name_first,
+    real_numbers,
+    takes,
 )
-from sclcs._core.options import takes
 from sclcs.cohort.frames import signals_of_frames
 from sclcs.cohort.problems import Problem
 from sclcs.settings import CutSettings

@@ -18,9 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from sclcs._core.errors import DamagedStoreError, InputError, name_first
-from sclcs._core.provenance import read_seal
-from sclcs._core.zarr_group import read_array
+from sclcs._core import DamagedStoreError, InputError, name_first, read_array, read_seal
 from sclcs.cohort.tables import column_kinds, table_to_csv
 
 if TYPE_CHECKING:

@@ -26,15 +26,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import sclcs
-from sclcs._core.errors import DamagedStoreError
-from sclcs._core.files import atomic_directory, write_json, write_text
-from sclcs._core.provenance import check_seal, write_seal
-from sclcs._core.zarr_group import (
+from sclcs._core import (
+    DamagedStoreError,
+    atomic_directory,
+    check_seal,
     create_array,
     create_group,
     open_group,
     require_format,
     rows_per_chunk,
+    write_json,
+    write_seal,
+    write_text,
 )
 from sclcs.cohort.signals import (
     CHUNKS,

@@ -16,16 +16,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sclcs._core.constants import CLASS_NUMBERS
-from sclcs._core.errors import (
+from sclcs._core import (
+    CLASS_NUMBERS,
     InputError,
     UnknownNameError,
     UnreadableFileError,
     did_you_mean,
+    explain_damage,
+    guard_cell,
     name_first,
+    read_text_input,
+    require_existing,
+    unguard_cell,
 )
-from sclcs._core.files import guard_cell, require_existing, unguard_cell
-from sclcs._core.gate import explain_damage, read_text_input
 
 __all__ = [
     "class_columns",

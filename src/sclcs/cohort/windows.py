@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked_record
-from sclcs._core.errors import InputError
+from sclcs._core import InputError, checked_record
 
 __all__ = [
     "PAPER_WINDOWS",

@@ -1,23 +1,5 @@
 """Which samples to keep, and why."""
 
-from sclcs.coresets.methods import select
-from sclcs.coresets.registry import (
-    SELECTORS,
-    Choice,
-    Selector,
-    core_size,
-    find_selector,
-)
-from sclcs.coresets.scored import StablePool, draw_balanced, stable_pool
+import lazy_loader
 
-__all__ = [
-    "SELECTORS",
-    "Choice",
-    "Selector",
-    "StablePool",
-    "core_size",
-    "draw_balanced",
-    "find_selector",
-    "select",
-    "stable_pool",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,10 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.settings import setting
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import id_order
+from sclcs._core import InputError, setting
+from sclcs.cohort import Cohort, id_order
 from sclcs.coresets.classifier.train import TrainedClassifier
 from sclcs.coresets.classifier_training import (
     ClassifierParameters,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sclcs._core.identity import child_seed
-from sclcs._core.settings import Settings, setting
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import Settings, child_seed, setting
+from sclcs.cohort import Cohort
 from sclcs.coresets.classifier.train import (
     ClassifierSettings,
     LearningSettings,

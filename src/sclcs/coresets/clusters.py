@@ -7,11 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.identity import child_seed
-from sclcs._core.settings import Settings, setting
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import id_order, iterate_samples, require_equal_lengths
+from sclcs._core import InputError, Settings, child_seed, setting
+from sclcs.cohort import Cohort, id_order, iterate_samples, require_equal_lengths
 from sclcs.coresets.classifier_training import ClassifierParameters, train, training_facts
 from sclcs.coresets.designs import chances, place_in_group
 from sclcs.coresets.registry import Choice, Selector, register

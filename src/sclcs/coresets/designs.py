@@ -17,11 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
-from sclcs._core.errors import InputError, name_first
-from sclcs._core.identity import child_seed, generator
-from sclcs._core.settings import Settings, as_list, setting
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import id_order
+from sclcs._core import InputError, Settings, as_list, child_seed, generator, name_first, setting
+from sclcs.cohort import Cohort, id_order
 from sclcs.coresets.registry import Choice, Selector, register
 from sclcs.stats import find_target
 

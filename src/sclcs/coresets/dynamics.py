@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.settings import setting
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, setting
+from sclcs.cohort import Cohort
 from sclcs.coresets.classifier.train import TrainedClassifier
 from sclcs.coresets.classifier_training import (
     RepeatedParameters,

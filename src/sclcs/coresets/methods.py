@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sclcs._core.arguments import checked
-from sclcs._core.constants import DEFAULT_METHOD
-from sclcs._core.options import takes
-from sclcs._core.provenance import plain
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
+from sclcs._core import DEFAULT_METHOD, checked, plain, takes
+from sclcs.cohort import Cohort, CoreSet
 from sclcs.coresets import boss, clusters, designs, dynamics, perturbation
 from sclcs.coresets.registry import SELECTORS, core_size, find_selector
 from sclcs.settings import DEFAULT_RATIO, SelectSettings
 
-__all__ = ["boss", "clusters", "designs", "dynamics", "perturbation", "select"]
+__all__ = [
+    "SELECTORS",
+    "boss",
+    "clusters",
+    "designs",
+    "dynamics",
+    "find_selector",
+    "perturbation",
+    "select",
+]
 
 #: The order in which methods are listed: the paper's baselines, designs, the paper's methods.
 _ORDER = (

@@ -7,8 +7,8 @@ from typing import Any, Optional
 
 from pydantic import create_model
 
-from sclcs._core.settings import Settings, setting
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import Settings, setting
+from sclcs.cohort import Cohort
 from sclcs.coresets.classifier_training import KeptTraining
 from sclcs.coresets.encoder.settings import EncoderSettings, encoder_settings
 from sclcs.coresets.encoder.train import trained_encoder

@@ -10,11 +10,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.constants import METHOD_WITHOUT_TRAINING
-from sclcs._core.errors import InputError, MissingDependencyError, UnknownNameError
-from sclcs._core.provenance import plain
-from sclcs._core.settings import Settings
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import (
+    METHOD_WITHOUT_TRAINING,
+    InputError,
+    MissingDependencyError,
+    Settings,
+    UnknownNameError,
+    plain,
+)
+from sclcs.cohort import Cohort
 
 __all__ = [
     "SELECTORS",

@@ -13,12 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
-from sclcs._core.settings import Settings, setting
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import id_order
+from sclcs._core import InputError, Settings, checked, generator, setting
+from sclcs.cohort import Cohort, id_order
 from sclcs.coresets.designs import best, chances
 from sclcs.coresets.registry import Choice, Choose
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.decision.kernels import centred_kernel
 
 __all__ = ["WITHOUT", "baseline_kernel", "regional_features"]

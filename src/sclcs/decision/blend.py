@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, name_first
 from sclcs.decision.kernels import VIEWS, ScoreMap, equal_weights
 from sclcs.decision.operator_features import Scans, operator_edges, read_scans, view_features
 from sclcs.decision.ridge import (
@@ -30,10 +30,8 @@ from sclcs.decision.ridge import (
     learn_columns,
     probabilities,
 )
-from sclcs.spi.numerics.tangent import Tangent, covariances
-from sclcs.spi.operators import operator_facts
-from sclcs.spi.versions import resolve
-from sclcs.stats.covariates import CovariateColumns
+from sclcs.spi import Tangent, covariances, operator_facts, resolve
+from sclcs.stats import CovariateColumns
 
 if TYPE_CHECKING:
     import xarray as xr

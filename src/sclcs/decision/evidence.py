@@ -15,9 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs.stats.prediction import FoldRules, Predictor, make_folds
-from sclcs.stats.share import independent_columns
+from sclcs._core import InputError
+from sclcs.stats import FoldRules, Predictor, independent_columns, make_folds
 
 __all__ = ["Evidence", "Measure", "Prediction", "measure_candidates", "score_predictions"]
 

@@ -15,9 +15,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.constants import SUBJECTS_WORTH_THE_TABLE
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import SUBJECTS_WORTH_THE_TABLE, InputError, checked, name_first
 
 __all__ = [
     "Geometry",

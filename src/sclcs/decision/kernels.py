@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs.spi.numerics.compiling import kernel
+from sclcs._core import InputError
+from sclcs.spi import kernel
 
 __all__ = [
     "VIEWS",

@@ -14,12 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.constants import ERROR_NUGGETS, FEWEST_KNOWN, LEAST_WEIGHT, NUGGETS
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
+from sclcs._core import (
+    ERROR_NUGGETS,
+    FEWEST_KNOWN,
+    LEAST_WEIGHT,
+    NUGGETS,
+    InputError,
+    checked,
+    generator,
+)
 
 __all__ = [
+    "ESTIMATION_VERSION",
     "Carried",
     "Estimate",
     "LeftOut",
@@ -31,6 +37,9 @@ __all__ = [
     "next_operator",
     "next_purchase",
 ]
+
+#: Raised when the same scores and geometry would be estimated differently.
+ESTIMATION_VERSION = 3
 
 
 Floats = NDArray[np.float64]

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
+from sclcs._core import InputError, generator
 from sclcs.decision.kernels import ScoreMap, edge_mask, pattern_features
-from sclcs.spi.engine import compute_batch, family_members
-from sclcs.spi.operators import operator_facts
+from sclcs.spi import compute_batch, family_members, operator_facts
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,10 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
+from sclcs._core import InputError, generator
 from sclcs.decision.evidence import Prediction
-from sclcs.stats.permutations import half_draws
+from sclcs.stats import half_draws
 
 __all__ = ["BestSet", "HalfScores", "Population", "best_set", "learn_population", "score_halves"]
 

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs.stats.covariates import CovariateColumns, CovariateForm
-from sclcs.stats.prediction import PENALTIES
+from sclcs._core import InputError
+from sclcs.stats import PENALTIES, CovariateColumns, CovariateForm
 
 __all__ = ["Ridge", "apply_columns", "calibrate", "fit_ridge", "learn_columns", "probabilities"]
 

@@ -11,13 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError
+from sclcs._core import InputError, checked
 from sclcs.pyspi.config_files import read_identifiers, subset_identifiers
 from sclcs.pyspi.data import Data
 from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
-from sclcs.spi.engine import compute_batch
-from sclcs.spi.operators import catalogue_rows
+from sclcs.spi import catalogue_rows, compute_batch
 
 __all__ = ["SPI", "Calculator"]
 

@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
-from sclcs._core.files import require_existing
-from sclcs._core.gate import read_yaml
-from sclcs.spi import resolve
-from sclcs.spi.operators import our_operators
+from sclcs._core import (
+    InputError,
+    UnknownNameError,
+    UnreadableFileError,
+    name_first,
+    read_yaml,
+    require_existing,
+)
+from sclcs.spi import our_operators, resolve
 
 __all__ = ["SUBSETS", "identifier_of", "read_identifiers", "subset_identifiers"]
 

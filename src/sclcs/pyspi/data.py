@@ -9,8 +9,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import checked, real_numbers
-from sclcs._core.errors import InputError
+from sclcs._core import InputError, checked, real_numbers
 from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
 
 __all__ = ["Data"]

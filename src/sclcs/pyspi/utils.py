@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from sclcs._core.errors import UnknownNameError
+from sclcs._core import UnknownNameError
 
 __all__ = ["MemberElsewhereError", "elsewhere"]
 

@@ -1,15 +1,5 @@
 """What a run found, for people: one offline page, and single pictures."""
 
-from sclcs.report import plot
-from sclcs.report.cite import Citation, how_to_cite
-from sclcs.report.pages import HTMLReport, compare_report, run_answers, run_report
+import lazy_loader
 
-__all__ = [
-    "Citation",
-    "HTMLReport",
-    "compare_report",
-    "how_to_cite",
-    "plot",
-    "run_answers",
-    "run_report",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

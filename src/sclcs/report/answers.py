@@ -9,17 +9,16 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from sclcs._core.arguments import checked
-from sclcs._core.constants import ALPHA, SCORE_DECIMALS, SMALL_REGRET
-from sclcs.cohort.check import cautions
+from sclcs._core import ALPHA, SCORE_DECIMALS, SMALL_REGRET, checked
+from sclcs.cohort import cautions
 from sclcs.report.costs import run_costs
 from sclcs.report.drawing import Scale, count, percent, score_scale
 from sclcs.report.page import Content
 from sclcs.report.parts import RunParts, catalogue_row
 from sclcs.run_folder import RunFolder
-from sclcs.spi.operators import KNOWN_BEST
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.verdict import (
+from sclcs.spi import KNOWN_BEST
+from sclcs.stats import (
+    Ranking,
     Verdict,
     between_sentence,
     effect_sentence,

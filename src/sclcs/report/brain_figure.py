@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.errors import InputError, MissingDependencyError, name_first
-from sclcs._core.lazy import import_extra
-from sclcs.cohort.regions import dosenbach_places, region_set
+from sclcs._core import InputError, MissingDependencyError, import_extra, name_first
+from sclcs.cohort import dosenbach_places, region_set
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sclcs
-from sclcs._core.arguments import checked
+from sclcs._core import checked
 from sclcs.report.methods import methods_text
 from sclcs.report.page import Content
 from sclcs.report.parts import RunParts

@@ -11,10 +11,9 @@ import pandas as pd
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from sclcs._core.console import track
-from sclcs._core.errors import SclcsError
-from sclcs.cohort.tables import class_columns, number_columns
-from sclcs.coresets.encoder.trained import TrainedEncoder
+from sclcs._core import SclcsError, track
+from sclcs.cohort import class_columns, number_columns
+from sclcs.coresets import TrainedEncoder
 from sclcs.report.answers import task_answer
 from sclcs.report.brain_figure import brain_image, known_coordinates
 from sclcs.report.drawing import (
@@ -30,9 +29,9 @@ from sclcs.report.drawing import (
 )
 from sclcs.report.page import Content
 from sclcs.report.parts import RunParts
-from sclcs.spi.operators import catalogue, operator_name
-from sclcs.stats.concordance import balance, case_and_control
-from sclcs.store.fc_store import FCStore
+from sclcs.spi import catalogue, operator_name
+from sclcs.stats import balance, case_and_control
+from sclcs.store import FCStore
 
 __all__ = ["class_means", "composition_section", "connectivity_section", "training_section"]
 

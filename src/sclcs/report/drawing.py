@@ -13,9 +13,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from sclcs.stats.criteria import Criterion, find_criterion
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.targets import Target
+from sclcs.stats import Criterion, Ranking, Target, find_criterion
 
 __all__ = [
     "Axis",

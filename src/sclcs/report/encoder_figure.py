@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.files import explain_write_errors
-from sclcs.cohort.cohort import Cohort
-from sclcs.coresets.encoder.trained import TrainedEncoder
-from sclcs.coresets.scored import StablePool, stable_pool
+from sclcs._core import InputError, explain_write_errors
+from sclcs.cohort import Cohort
+from sclcs.coresets import StablePool, TrainedEncoder, stable_pool
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

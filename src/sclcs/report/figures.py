@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.files import explain_write_errors
-from sclcs._core.identity import generator
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.signals import iterate_samples
-from sclcs.cohort.tables import class_columns
-from sclcs.spi.operators import KNOWN_BEST
-from sclcs.stats import CRITERIA, FCSource, KernelView, make_kernel, make_question
-from sclcs.stats.concordance import consistency
-from sclcs.stats.ranking_table import Ranking
+from sclcs._core import InputError, explain_write_errors, generator
+from sclcs.cohort import Cohort, CoreSet, class_columns, iterate_samples
+from sclcs.spi import KNOWN_BEST
+from sclcs.stats import (
+    CRITERIA,
+    FCSource,
+    KernelView,
+    Ranking,
+    consistency,
+    make_kernel,
+    make_question,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

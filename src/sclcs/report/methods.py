@@ -6,13 +6,11 @@ import re
 from types import MappingProxyType
 from typing import Any
 
-from sclcs.coresets.registry import SELECTORS
+from sclcs.coresets import SELECTORS
 from sclcs.report.answers import judge, task_answer
 from sclcs.report.drawing import count, interval, label_of, number, percent, plural, score_of
 from sclcs.report.parts import RunParts, catalogue_row
-from sclcs.stats.criteria import find_criterion
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.verdict import between_sentence, entry_name
+from sclcs.stats import Ranking, between_sentence, entry_name, find_criterion
 
 __all__ = [
     "ADJUSTED_PERMUTATION",

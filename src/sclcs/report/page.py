@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from markupsafe import Markup
 
-from sclcs._core.errors import InputError, SclcsError
-from sclcs._core.files import explain_write_errors, write_text
-from sclcs._core.provenance import plain
+from sclcs._core import InputError, SclcsError, explain_write_errors, plain, write_text
 from sclcs.report.drawing import FILTERS, interval, plural
 from sclcs.report.figures import shorten
 

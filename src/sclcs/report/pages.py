@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, checked, name_first
 from sclcs.report.answers import answer_section, judge, run_answers, task_answer
 from sclcs.report.cite import provenance_section
 from sclcs.report.cohort_sections import composition_section, connectivity_section, training_section
@@ -29,9 +28,7 @@ from sclcs.report.sections import (
     shared_ranks,
 )
 from sclcs.run_folder import RunFolder
-from sclcs.stats.concordance import consistency
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.verdict import entry_name
+from sclcs.stats import Ranking, consistency, entry_name
 
 __all__ = [
     "HTMLReport",

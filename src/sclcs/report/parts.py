@@ -8,16 +8,13 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from sclcs._core.errors import InputError, NotFoundError
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.coresets.encoder.trained import TrainedEncoder
+from sclcs._core import InputError, NotFoundError
+from sclcs.cohort import Cohort, CoreSet
+from sclcs.coresets import TrainedEncoder
 from sclcs.run_folder import RunConfig, RunFolder
-from sclcs.spi.operators import catalogue_rows
-from sclcs.stats.card import Card
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.sources import FCSource
-from sclcs.store.fc_store import FCStore
+from sclcs.spi import catalogue_rows
+from sclcs.stats import Card, FCSource, Ranking
+from sclcs.store import FCStore
 
 __all__ = ["RunParts", "catalogue_row"]
 

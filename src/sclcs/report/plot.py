@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError
+from sclcs._core import InputError, checked
 from sclcs.decision import Geometry, map_operators, measure_geometry, shipped_geometry
 from sclcs.report.brain_figure import check_coordinates, draw_brain, known_coordinates
 from sclcs.report.figures import BLUE, FAINT, INK, MUTED, ORANGE, finish, shorten
-from sclcs.spi.operators import KNOWN_BEST, operator_name
+from sclcs.spi import KNOWN_BEST, operator_name
 from sclcs.stats import Ranking, make_kernel
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-    from sclcs.spi.numerics.compiling import Array
+    from sclcs.spi import Array
 
 __all__ = [
     "NamedMatrix",

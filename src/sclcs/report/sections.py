@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from sclcs.cohort.problems import KINDS
+from sclcs.cohort import KINDS
 from sclcs.report.answers import task_answer
 from sclcs.report.drawing import (
     Axis,
@@ -18,20 +18,17 @@ from sclcs.report.drawing import (
     axis_over,
     label_of,
     number,
+    rank as rank_text,
     rank_scale,
     score_of,
     score_scale,
     tick_label,
 )
-from sclcs.report.drawing import rank as rank_text
 from sclcs.report.figures import shorten
 from sclcs.report.page import Content
 from sclcs.report.parts import RunParts, catalogue_row
-from sclcs.spi.operators import KNOWN_BEST
-from sclcs.stats.card import Card
-from sclcs.stats.concordance import consistency
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.verdict import answered, find_verdict
+from sclcs.spi import KNOWN_BEST
+from sclcs.stats import Card, Ranking, answered, consistency, find_verdict
 
 __all__ = [
     "agreement_section",

@@ -37,29 +37,31 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.errors import (
+from sclcs._core import (
     DamagedStoreError,
     InputError,
     NotFoundError,
+    ReadOnce,
     UnreadableFileError,
     WriteError,
+    explain_damage,
+    explain_write_errors,
+    path_digest,
+    plain,
+    sidecar_path,
+    signed,
+    write_bytes,
+    write_json,
+    write_text,
 )
-from sclcs._core.files import ReadOnce, explain_write_errors, write_bytes, write_json, write_text
-from sclcs._core.gate import explain_damage
-from sclcs._core.identity import path_digest
-from sclcs._core.provenance import plain, sidecar_path, signed
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort import Cohort, CoreSet
 from sclcs.run_folder.settings import RunConfig, config_text, make_config, read_config
 from sclcs.run_folder.state import CONFIG, note_config, read_state
-from sclcs.stats.card import Card
-from sclcs.stats.evaluation import Evaluation
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.share import Scatter
+from sclcs.stats import Card, Evaluation, Ranking, Scatter
 from sclcs.store import FCStore, files_digest
 
 if TYPE_CHECKING:
-    from sclcs.coresets.encoder.trained import TrainedEncoder
+    from sclcs.coresets import TrainedEncoder
 
 __all__ = ["RunFolder", "load_answers", "save_answers"]
 
@@ -402,7 +404,7 @@ class RunFolder:
         """Read the training behind the core-set; None if the method trains no encoder."""
         if not self.encoder_folder.exists():
             return None
-        from sclcs.coresets.encoder.trained import TrainedEncoder
+        from sclcs.coresets import TrainedEncoder
 
         return TrainedEncoder.open(self.encoder_folder)
 

@@ -11,10 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from sclcs._core.constants import DEFAULT_METHOD
-from sclcs._core.errors import InputError, UnknownNameError
-from sclcs._core.files import require_existing
-from sclcs._core.gate import read_yaml
+from sclcs._core import DEFAULT_METHOD, InputError, UnknownNameError, read_yaml, require_existing
 from sclcs.settings import (
     DEFAULT_BUDGET,
     DEFAULT_RATIO,
@@ -22,7 +19,7 @@ from sclcs.settings import (
     QuestionSettings,
     RunSettings,
 )
-from sclcs.store.executors import ExecutorChoice, find_executor
+from sclcs.store import ExecutorChoice, find_executor
 
 __all__ = [
     "DEFAULT_BUDGET",

@@ -7,11 +7,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sclcs._core.errors import DamagedStoreError, UnreadableFileError
-from sclcs._core.files import write_json
-from sclcs._core.gate import read_json
-from sclcs._core.identity import path_digest
-from sclcs._core.provenance import is_signed, signed
+from sclcs._core import (
+    DamagedStoreError,
+    UnreadableFileError,
+    is_signed,
+    path_digest,
+    read_json,
+    signed,
+    write_json,
+)
 
 __all__ = ["CONFIG", "RunState", "note_config", "read_state"]
 

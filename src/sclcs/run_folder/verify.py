@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sclcs._core.errors import InputError, SclcsError, name_first
-from sclcs._core.files import require_existing
-from sclcs._core.provenance import check_seal, read_sidecar, sidecar_path
-from sclcs.cohort.check import check_content
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.storage import REPAIR
+from sclcs._core import (
+    InputError,
+    SclcsError,
+    check_seal,
+    name_first,
+    read_sidecar,
+    require_existing,
+    sidecar_path,
+)
+from sclcs.cohort import REPAIR, Cohort, check_content
 from sclcs.run_folder.folder import RunFolder
 from sclcs.store import RESUME, FCStore
 

@@ -4,17 +4,6 @@ The room is called ``runs``, not ``run``: ``sclcs.run`` is the function that use
 package of that name would take its place as soon as anything inside it is imported.
 """
 
-from sclcs.runs.pipeline import carry_out, run
-from sclcs.runs.plan import CostPlan, predict_costs
-from sclcs.runs.result import RunResult
-from sclcs.runs.stages import Stage, StoppedInStageError
+import lazy_loader
 
-__all__ = [
-    "CostPlan",
-    "RunResult",
-    "Stage",
-    "StoppedInStageError",
-    "carry_out",
-    "predict_costs",
-    "run",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -16,19 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.constants import BUDGET_RESERVE
-from sclcs._core.errors import InputError
-from sclcs._core.files import write_json
-from sclcs._core.identity import Identity
-from sclcs.cohort.cohort import Cohort
-from sclcs.run_folder import RunFolder
-from sclcs.run_folder.settings import Budget, parse_budget, percent_words, time_words
+from sclcs._core import BUDGET_RESERVE, Identity, InputError, write_json
+from sclcs.cohort import Cohort
+from sclcs.run_folder import Budget, RunFolder, parse_budget, percent_words, time_words
 from sclcs.runs.costs import CohortShape, Pilots
 from sclcs.runs.stages import Stage
-from sclcs.spi import compute
-from sclcs.spi.costs import OperatorCost, operator_cost, seconds_per_sample
-from sclcs.spi.engine import warm_up
-from sclcs.spi.versions import resolve
+from sclcs.spi import OperatorCost, compute, operator_cost, resolve, seconds_per_sample, warm_up
 
 if TYPE_CHECKING:
     from sclcs.runs.order import RunOrder

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import sclcs
-from sclcs._core.console import get_logger
-from sclcs._core.errors import InputError, name_first
-from sclcs._core.files import write_text
-from sclcs._core.identity import Identity, file_digest
-from sclcs.cohort.check import cautions, check_cohort, check_design
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.describe import describe_cohort
-from sclcs.cohort.loading import join_cohorts
-from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.storage import SAMPLES_FILE
+from sclcs._core import Identity, InputError, file_digest, get_logger, name_first, write_text
+from sclcs.cohort import (
+    SAMPLES_FILE,
+    Cohort,
+    Problem,
+    cautions,
+    check_cohort,
+    check_design,
+    describe_cohort,
+    join_cohorts,
+    raise_for,
+)
 from sclcs.run_folder import RunFolder
 from sclcs.runs.matrices import remove_folder
 from sclcs.runs.order import RunOrder

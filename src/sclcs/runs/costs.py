@@ -16,13 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from sclcs._core.console import show_progress, track
-from sclcs._core.errors import InputError
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import LENGTH_COLUMN
-from sclcs.spi.costs import CostLaw, cost_law
-from sclcs.spi.engine import DEFAULT_MEMORY, family_members, warm_up
-from sclcs.spi.own import known_elsewhere
+from sclcs._core import InputError, show_progress, track
+from sclcs.cohort import LENGTH_COLUMN, Cohort
+from sclcs.spi import DEFAULT_MEMORY, CostLaw, cost_law, family_members, known_elsewhere, warm_up
 from sclcs.store import Piece, add_operators, block_size_for, create_store, do_piece, make_orders
 
 __all__ = [
@@ -85,7 +81,7 @@ class Pilots:
         if isinstance(cohort, Cohort):
             self._source = cohort
         else:
-            from sclcs.cohort.simulation import simulate_cohort
+            from sclcs.cohort import simulate_cohort
 
             with show_progress(visible=False):
                 self._source = simulate_cohort(samples, 1, regions, length=timepoints, seed=0)

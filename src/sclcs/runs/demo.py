@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from sclcs.cohort.simulation import simulate_cohort
+from sclcs.cohort import simulate_cohort
 from sclcs.run_folder import make_config
 from sclcs.runs import RunResult, carry_out
 

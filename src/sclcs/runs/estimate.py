@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sclcs._core.errors import NotFoundError
-from sclcs._core.files import write_text
-from sclcs._core.identity import Identity, file_digest
+from sclcs._core import Identity, NotFoundError, file_digest, write_text
 from sclcs.decision import (
     ESTIMATION_VERSION,
     Estimate,
@@ -27,9 +25,8 @@ from sclcs.runs.purchases import KnownScores, Purchases, combine
 from sclcs.runs.stages import Stage
 from sclcs.runs.two_stages import ranking_files
 from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
-from sclcs.spi.operators import catalogue
-from sclcs.stats import Ranking
-from sclcs.stats.concordance import consistency, regret
+from sclcs.spi import catalogue
+from sclcs.stats import Ranking, consistency, regret
 
 __all__ = [
     "account_stage",

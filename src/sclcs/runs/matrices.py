@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sclcs._core.errors import SclcsError, UnreadableFileError
-from sclcs._core.files import explain_write_errors, remove_partials
+from sclcs._core import SclcsError, UnreadableFileError, explain_write_errors, remove_partials
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import WORKERS
 from sclcs.store import (

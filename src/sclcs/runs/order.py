@@ -8,30 +8,28 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs._core.errors import InputError
-from sclcs._core.identity import Identity
-from sclcs._core.settings import Settings
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.tables import label_column
+from sclcs._core import Identity, InputError, Settings
+from sclcs.cohort import Cohort, CoreSet, label_column
 from sclcs.coresets import Selector, core_size, find_selector
 from sclcs.run_folder import RunConfig, RunFolder
 from sclcs.runs.budget import Allotment, Costs, plan_budget, plan_costs
-from sclcs.spi.versions import operator_stamps, resolve
+from sclcs.spi import operator_stamps, resolve
 from sclcs.stats import (
+    RANKING_VERSION,
     Covariates,
     Criterion,
     Measure,
     Question,
     Target,
+    covariate_kinds,
     find_aims,
     find_criterion,
     find_target,
+    folds_of,
     make_question,
+    measure_of,
+    rules_of,
 )
-from sclcs.stats.ranking import folds_of, measure_of, rules_of
-from sclcs.stats.ranking_table import RANKING_VERSION
-from sclcs.stats.targets import covariate_kinds
 
 __all__ = ["RunOrder"]
 

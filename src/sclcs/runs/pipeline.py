@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import announce, show_progress
-from sclcs._core.errors import InputError
-from sclcs._core.options import takes
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, announce, checked, show_progress, takes
+from sclcs.cohort import Cohort
 from sclcs.run_folder import RunConfig, RunFolder, collect_config, parse_budget
 from sclcs.runs.budget import budget_plan_stage, record_speed
 from sclcs.runs.check import check_stage, plan_stage
@@ -31,7 +28,7 @@ from sclcs.runs.two_stages import (
 )
 from sclcs.runs.waves import check_disk
 from sclcs.settings import RunSettings
-from sclcs.stats.memory import within
+from sclcs.stats import within
 
 __all__ = ["carry_out", "make_stages", "run"]
 

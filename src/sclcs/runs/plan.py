@@ -12,16 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import show_progress
-from sclcs._core.constants import DEFAULT_METHOD
-from sclcs._core.errors import InputError
-from sclcs._core.provenance import plain
-from sclcs._core.settings import Settings
-from sclcs.cohort.cohort import Cohort
-from sclcs.coresets import Selector, find_selector
-from sclcs.coresets.classifier_training import ClassifierParameters, RepeatedParameters, train
-from sclcs.coresets.perturbation import EncoderParameters, training_of
+from sclcs._core import DEFAULT_METHOD, InputError, Settings, checked, plain, show_progress
+from sclcs.cohort import Cohort
+from sclcs.coresets import (
+    ClassifierParameters,
+    EncoderParameters,
+    RepeatedParameters,
+    Selector,
+    find_selector,
+    train,
+    training_of,
+)
 from sclcs.runs.costs import (
     Calibration,
     CohortShape,
@@ -31,9 +32,9 @@ from sclcs.runs.costs import (
     cost_of_work,
     total_cost,
 )
-from sclcs.spi.versions import resolve
-from sclcs.stats.memory import ranking_bytes
-from sclcs.store.executors.local import process_count
+from sclcs.spi import resolve
+from sclcs.stats import ranking_bytes
+from sclcs.store import process_count
 
 __all__ = ["CohortShape", "Cost", "CostPlan", "SelectionCost", "predict_costs", "selection_cost"]
 
@@ -124,7 +125,7 @@ def _trained(
 def _training(parameters: Settings) -> tuple[Callable[[Cohort, int], object], int, int]:
     """Return what trains for some epochs, for how many it will, and how often."""
     if isinstance(parameters, EncoderParameters):
-        from sclcs.coresets.encoder import encoder_settings
+        from sclcs.coresets import encoder_settings
 
         # The epochs that count may lie beyond a trial.
         short = {"cache": False, "burn_in": None, "last_scored_epoch": None}
@@ -144,7 +145,7 @@ def _training(parameters: Settings) -> tuple[Callable[[Cohort, int], object], in
 
 def _few_subjects(cohort: Cohort | CohortShape, shape: CohortShape) -> Cohort:
     if not isinstance(cohort, Cohort):
-        from sclcs.cohort.simulation import simulate_cohort
+        from sclcs.cohort import simulate_cohort
 
         size = min(shape.timepoints, MOST_TIMEPOINTS)
         regions = min(shape.regions, MOST_REGIONS)

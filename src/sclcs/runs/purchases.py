@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.constants import ALPHA, FEWEST_SUBJECTS, SMALL_REGRET
-from sclcs._core.errors import InputError
+from sclcs._core import ALPHA, FEWEST_SUBJECTS, SMALL_REGRET, InputError
 from sclcs.decision import (
     Estimate,
     Geometry,
@@ -28,21 +27,22 @@ from sclcs.runs.budget import Costs
 from sclcs.runs.matrices import compute_matrices
 from sclcs.runs.order import RunOrder
 from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
-from sclcs.spi.operators import catalogue, operator_name
+from sclcs.spi import catalogue, operator_name
 from sclcs.stats import (
+    COLUMNS,
     Criterion,
+    Effort,
     Evaluation,
     Inquiry,
     Ranking,
     descending_ranks,
+    effect_test,
     equivalence_groups,
     evaluate,
     make_kernel,
+    make_ranking,
+    score_scale,
 )
-from sclcs.stats.concordance import score_scale
-from sclcs.stats.inference import effect_test
-from sclcs.stats.ranking import Effort, make_ranking
-from sclcs.stats.ranking_table import COLUMNS
 
 __all__ = [
     "NOT_ESTIMATED",

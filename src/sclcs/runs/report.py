@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import sclcs
-from sclcs._core.constants import ALPHA
-from sclcs._core.identity import Identity, file_digest
+from sclcs._core import ALPHA, Identity, file_digest
 from sclcs.report import run_report
 from sclcs.runs.estimate import exact_operators
 from sclcs.runs.matrices import bring_back, drop_from, remove_folder
@@ -28,8 +27,7 @@ from sclcs.runs.two_stages import (
 )
 from sclcs.runs.waves import ask_in_waves, in_waves, make_inquiries
 from sclcs.stats import Card, Evaluation, Ranking, make_card
-from sclcs.store import export_matrices
-from sclcs.store.fc_store import FCStore
+from sclcs.store import FCStore, export_matrices
 
 __all__ = ["card_stage", "export_stage", "keep_matrices", "report_stage"]
 

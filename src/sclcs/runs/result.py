@@ -11,14 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import card
-from sclcs._core.provenance import plain
-from sclcs.cohort.coreset import CoreSet
+from sclcs._core import card, checked, plain
+from sclcs.cohort import CoreSet
 from sclcs.report import run_answers
 from sclcs.run_folder import RunFolder
-from sclcs.stats.ranking_table import Ranking
-from sclcs.stats.verdict import entry_name
+from sclcs.stats import Ranking, entry_name
 
 __all__ = ["RunResult"]
 

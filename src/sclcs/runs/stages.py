@@ -23,10 +23,18 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 import sclcs
-from sclcs._core.errors import SclcsError, StoreInUseError, UnknownNameError, WriteError
-from sclcs._core.files import explain_write_errors, write_json
-from sclcs._core.identity import Identity, path_digest
-from sclcs._core.provenance import plain, versions
+from sclcs._core import (
+    Identity,
+    SclcsError,
+    StoreInUseError,
+    UnknownNameError,
+    WriteError,
+    explain_write_errors,
+    path_digest,
+    plain,
+    versions,
+    write_json,
+)
 from sclcs.run_folder import RunFolder, RunState
 
 __all__ = ["RunLog", "Stage", "StoppedInStageError", "require_stage", "run_lock", "run_stages"]

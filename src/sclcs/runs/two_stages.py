@@ -8,21 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from sclcs._core.errors import InputError
-from sclcs._core.identity import Identity, file_digest
-from sclcs._core.provenance import sidecar_path
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.coresets import select
-from sclcs.coresets.encoder.train import VERSIONS as TRAINING_VERSIONS
-from sclcs.coresets.perturbation import EncoderParameters, training_of
+from sclcs._core import Identity, InputError, file_digest, sidecar_path
+from sclcs.cohort import Cohort, CoreSet
+from sclcs.coresets import VERSIONS as TRAINING_VERSIONS, EncoderParameters, select, training_of
 from sclcs.runs.matrices import bring_back, compute_matrices, remove_folder, seconds_of, spent_on
 from sclcs.runs.order import RunOrder
 from sclcs.runs.stages import Stage
-from sclcs.stats.concordance import consistency
-from sclcs.stats.ranking import rank
-from sclcs.stats.ranking_table import Ranking
-from sclcs.store.fc_store import FCStore
+from sclcs.stats import Ranking, consistency, rank
+from sclcs.store import FCStore
 
 __all__ = [
     "all_winners",

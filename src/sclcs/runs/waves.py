@@ -15,16 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from sclcs._core.errors import InputError
-from sclcs._core.files import explain_write_errors
+from sclcs._core import InputError, explain_write_errors
 from sclcs.run_folder import load_answers, save_answers
 from sclcs.runs.matrices import compute_matrices, drop_from
 from sclcs.runs.order import RunOrder
-from sclcs.spi.engine import family_members
-from sclcs.stats import Evaluation, Inquiry, evaluate
-from sclcs.stats.card import card_inquiries
-from sclcs.stats.memory import bytes_of
-from sclcs.stats.ranking import Effort, make_inquiry
+from sclcs.spi import family_members
+from sclcs.stats import (
+    Effort,
+    Evaluation,
+    Inquiry,
+    bytes_of,
+    card_inquiries,
+    evaluate,
+    make_inquiry,
+)
 
 __all__ = [
     "Asked",

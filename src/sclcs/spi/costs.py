@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.spi.operators import catalogue
 
 __all__ = [

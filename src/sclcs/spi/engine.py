@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
 import sclcs
-from sclcs._core.errors import InputError
-from sclcs.cohort.signals import by_length
+from sclcs._core import InputError
+from sclcs.cohort import by_length
 from sclcs.spi.numerics.compiling import Array
 from sclcs.spi.operators import operator_facts, operator_name, operator_units
 from sclcs.spi.own import MEBIBYTE, FamilyContext, own_family

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError
+from sclcs._core import InputError, checked
 from sclcs.spi.versions import resolve
 
 __all__ = ["band_in_hz", "band_of", "bands"]

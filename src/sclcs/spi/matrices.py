@@ -10,11 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.frames import signals_of_frames, warn_if_swapped
-from sclcs.cohort.scans import Scans
+from sclcs._core import InputError, checked
+from sclcs.cohort import Cohort, Scans, signals_of_frames, warn_if_swapped
 from sclcs.spi.engine import DEFAULT_MEMORY, compute_batch
 from sclcs.spi.signals import signal_numbers
 

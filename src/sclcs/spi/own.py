@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, name_first
 from sclcs.spi.numerics.compiling import Array
 
 __all__ = [

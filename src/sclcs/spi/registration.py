@@ -9,9 +9,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Literal, get_args
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, UnknownNameError
-from sclcs._core.identity import Identity
+from sclcs._core import Identity, InputError, UnknownNameError, checked
 from sclcs.spi import own
 from sclcs.spi.operators import ALIASES, our_operators
 from sclcs.spi.own import OwnOperator, Symmetry, Takes

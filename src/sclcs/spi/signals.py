@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import real_numbers
-from sclcs._core.errors import InputError, name_first
-from sclcs._core.identity import child_seed
+from sclcs._core import InputError, child_seed, name_first, real_numbers
 from sclcs.spi.numerics.compiling import Array
 
 __all__ = ["StandardSignals", "check_signals", "sample_seeds", "signal_numbers", "standardise"]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, checked, name_first
 from sclcs.spi.numerics.compiling import Array
 
 if TYPE_CHECKING:

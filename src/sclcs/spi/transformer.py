@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sclcs._core.arguments import check_arguments
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, check_arguments, name_first
 from sclcs.spi.engine import compute_batch
 from sclcs.spi.numerics.compiling import Array
 from sclcs.spi.numerics.tangent import Tangent, covariances

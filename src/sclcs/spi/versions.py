@@ -15,8 +15,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError, checked
 from sclcs.spi.operators import ALIASES, OURS, catalogue, operator_facts
 from sclcs.spi.own import own_operators
 

@@ -12,13 +12,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.constants import ALPHA
-from sclcs._core.errors import InputError, UnreadableFileError
-from sclcs._core.files import require_existing
-from sclcs._core.provenance import plain, read_sidecar, write_with_sidecar
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.tables import label_column
+from sclcs._core import (
+    ALPHA,
+    InputError,
+    UnreadableFileError,
+    plain,
+    read_sidecar,
+    require_existing,
+    write_with_sidecar,
+)
+from sclcs.cohort import Cohort, CoreSet, label_column
 from sclcs.stats.criteria import find_criterion
 from sclcs.stats.evaluation import Evaluation, Inquiry, Measure, evaluate
 from sclcs.stats.question import Question, make_question

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, name_first
 
 __all__ = ["Combat", "Harmoniser", "fit_combat"]
 

@@ -11,14 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.constants import SCORE_DECIMALS
-from sclcs._core.errors import InputError, UnknownNameError, name_first
-from sclcs._core.files import require_existing
-from sclcs._core.gate import read_text_input
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.tables import class_columns, label_column
+from sclcs._core import (
+    SCORE_DECIMALS,
+    InputError,
+    UnknownNameError,
+    checked,
+    name_first,
+    read_text_input,
+    require_existing,
+)
+from sclcs.cohort import Cohort, CoreSet, class_columns, label_column
 from sclcs.stats.ranking_table import Ranking, descending_ranks
 from sclcs.stats.sources import FCSource
 

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.constants import SPLINE_DEGREES, SUBJECTS_PER_DEGREE
-from sclcs._core.errors import InputError
+from sclcs._core import SPLINE_DEGREES, SUBJECTS_PER_DEGREE, InputError
 from sclcs.stats.targets import Cases, complete_column
 
 __all__ = ["CovariateColumns", "CovariateForm", "covariate_matrix", "spline_columns"]

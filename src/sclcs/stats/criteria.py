@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, UnknownNameError, name_first
+from sclcs._core import InputError, UnknownNameError, checked, name_first
 from sclcs.stats.ordering import i2c2
 from sclcs.stats.prediction import (
     Scorer,

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.stats.share import ShareModel, make_share_model
 
 __all__ = ["EffectDesign", "Redraws", "apart", "make_design"]

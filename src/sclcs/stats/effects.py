@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs.spi.numerics.compiling import reducing_kernel
+from sclcs._core import InputError
+from sclcs.spi import reducing_kernel
 from sclcs.stats.design import LEVERAGE_ONE, EffectDesign, Redraws
 from sclcs.stats.share import Scatter, scatter_of
 from sclcs.stats.views import VIEWS, OperatorFeatures, View

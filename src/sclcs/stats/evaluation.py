@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import progress
-from sclcs._core.errors import InputError, name_first
+from sclcs._core import InputError, checked, name_first, progress
 from sclcs.stats.criteria import Criterion
 from sclcs.stats.features import Similarity, Vectorize
 from sclcs.stats.kernel import AnyMatrices, Kernel, make_kernel

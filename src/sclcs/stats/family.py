@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.stats.effects import EDGE, OperatorEffects
 
 __all__ = ["EffectFinding", "StrongEdge", "effect_finding"]

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs.spi.numerics.compiling import raising_kernel
+from sclcs._core import InputError
+from sclcs.spi import raising_kernel
 
 __all__ = [
     "SIMILARITIES",

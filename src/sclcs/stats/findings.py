@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.constants import ALPHA, BEST_CONFIDENCE, ENOUGH_SPLITS
+from sclcs._core import ALPHA, BEST_CONFIDENCE, ENOUGH_SPLITS
 from sclcs.stats.concordance import agreement
 from sclcs.stats.criteria import Criterion
 from sclcs.stats.evaluation import Evaluation
@@ -193,7 +193,7 @@ def _tests(
 def _table(
     evaluation: Evaluation, point: Floats, groups: list[str], columns: dict[str, NDArray[Any]]
 ) -> pd.DataFrame:
-    from sclcs.spi.operators import operator_name
+    from sclcs.spi import operator_name
 
     names = evaluation.operators
     table = pd.DataFrame({"spi": names, "name": [operator_name(spi) for spi in names]})

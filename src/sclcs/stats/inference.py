@@ -14,11 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
+from sclcs._core import InputError, checked, generator
+from sclcs.cohort import Cohort, CoreSet
 from sclcs.stats.concordance import Gain, agreement
 from sclcs.stats.criteria import CRITERIA, find_criterion
 from sclcs.stats.evaluation import Inquiry, Measure, evaluate

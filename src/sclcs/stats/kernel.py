@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError
+from sclcs._core import InputError, checked
 from sclcs.stats.features import (
     Screen,
     Similarity,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 
 __all__ = [
     "bytes_of",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs.spi.numerics.compiling import kernel, raising_kernel
+from sclcs.spi import kernel, raising_kernel
 from sclcs.stats.kernel import Kernel
 from sclcs.stats.pairs import PairDesign, PairMoments
 

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs.cohort.signals import sample_lengths
-from sclcs.cohort.tables import label_column
+from sclcs._core import InputError
+from sclcs.cohort import label_column, sample_lengths
 from sclcs.stats.kernel import Kernel
 from sclcs.stats.memory import row_blocks
 from sclcs.stats.targets import Target

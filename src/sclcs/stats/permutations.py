@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.constants import FEWEST_PER_STRATUM
-from sclcs._core.identity import generator
+from sclcs._core import FEWEST_PER_STRATUM, generator
 
 __all__ = [
     "can_permute",

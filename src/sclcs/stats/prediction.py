@@ -10,9 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
-from sclcs._core.identity import generator
-from sclcs.spi.numerics.compiling import raising_kernel
+from sclcs._core import InputError, generator
+from sclcs.spi import raising_kernel
 from sclcs.stats.combat import Combat, Harmoniser, fit_combat
 from sclcs.stats.share import independent_columns
 

@@ -11,10 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, name_first
-from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.tables import label_column
+from sclcs._core import InputError, checked, name_first
+from sclcs.cohort import CoreSet, label_column
 from sclcs.stats.covariates import CovariateForm, covariate_matrix
 from sclcs.stats.design import apart as cut_blocks
 from sclcs.stats.ordering import window_cells

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sclcs._core.arguments import checked
-from sclcs._core.options import takes
-from sclcs._core.provenance import plain, versions
-from sclcs.cohort.cohort import Cohort, samples_for
-from sclcs.cohort.coreset import CoreSet
+from sclcs._core import checked, plain, takes, versions
+from sclcs.cohort import Cohort, CoreSet, samples_for
 from sclcs.settings import QuestionSettings, RankSettings
 from sclcs.stats.criteria import Criterion, find_criterion
 from sclcs.stats.evaluation import Evaluation, Inquiry, Measure, evaluate

@@ -16,13 +16,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import card
-from sclcs._core.constants import SCORE_DECIMALS, SINGLE_PRECISION
-from sclcs._core.errors import InputError, UnreadableFileError
-from sclcs._core.files import guard_cell, require_existing, unguard_cell
-from sclcs._core.gate import read_text_input
-from sclcs._core.provenance import read_sidecar, sidecar_path, write_with_sidecar
+from sclcs._core import (
+    SCORE_DECIMALS,
+    SINGLE_PRECISION,
+    InputError,
+    UnreadableFileError,
+    card,
+    checked,
+    guard_cell,
+    read_sidecar,
+    read_text_input,
+    require_existing,
+    sidecar_path,
+    unguard_cell,
+    write_with_sidecar,
+)
 
 __all__ = [
     "COLUMNS",
@@ -282,7 +290,7 @@ class Ranking:
 
         The column ``also`` lists the other operators of the row.
         """
-        from sclcs.spi.operators import KNOWN_BEST
+        from sclcs.spi import KNOWN_BEST
 
         table, unknown = self.table, len(KNOWN_BEST)
         groups: dict[tuple[str, ...], list[tuple[int, int]]] = {}

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.stats.memory import memory_budget, row_blocks
 
 __all__ = [

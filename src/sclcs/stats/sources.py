@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, UnknownNameError, did_you_mean, name_first
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, UnknownNameError, checked, did_you_mean, name_first
+from sclcs.cohort import Cohort
 from sclcs.stats.kernel import AnyMatrices
 from sclcs.stats.memory import room
 
@@ -247,7 +246,7 @@ class CohortSource:
         return _current_version(spi)
 
     def _compute_family(self, family: str) -> dict[str, Matrices]:
-        from sclcs.spi.engine import compute_batch
+        from sclcs.spi import compute_batch
 
         names = [name for name in self.operators if self._family[name] == family]
         n_samples, n_regions = len(self._cohort), self._cohort.n_regions
@@ -271,7 +270,7 @@ class CohortSource:
 
 
 def _main_reason(status: Iterable[str], reason: Iterable[str]) -> str:
-    from sclcs.spi.status import main_reason
+    from sclcs.spi import main_reason
 
     pairs = zip(map(str, status), map(str, reason), strict=True)
     return main_reason(pair for pair in pairs if pair[1])
@@ -286,7 +285,7 @@ def _require(spi: str, known: Collection[str]) -> None:
 
 
 def _current_version(spi: str) -> str:
-    from sclcs.spi.versions import operator_version
+    from sclcs.spi import operator_version
 
     return operator_version(spi)
 

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.constants import CLASS_NUMBERS, FEWEST_PER_CLASS
-from sclcs._core.errors import InputError, name_first
-from sclcs.cohort.tables import NEVER_QUANTITIES, label_column
+from sclcs._core import CLASS_NUMBERS, FEWEST_PER_CLASS, InputError, name_first
+from sclcs.cohort import NEVER_QUANTITIES, label_column
 
 __all__ = [
     "KINDS",

@@ -7,13 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sclcs._core.constants import (
-    ALPHA,
-    ENOUGH_TO_SCATTER,
-    HALVES_REPEATABLE,
-    HALVES_ROUGHLY,
-    SITE_VARIANCE,
-)
+from sclcs._core import ALPHA, ENOUGH_TO_SCATTER, HALVES_REPEATABLE, HALVES_ROUGHLY, SITE_VARIANCE
 from sclcs.stats.criteria import CRITERIA
 
 if TYPE_CHECKING:
@@ -285,7 +279,7 @@ def _best(ranking: Ranking) -> str:
     percent = f"{found['best_set']['confidence']:.0%}"
     if len(rows) == 1:
         return f"The best operator is {entry_name(rows.iloc[0])}, with {percent} confidence."
-    from sclcs.spi.operators import best_known
+    from sclcs.spi import best_known
 
     known = best_known(rows["spi"])
     row = rows.iloc[0] if known is None else rows[rows["spi"] == known].iloc[0]

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sclcs._core.errors import InputError
-from sclcs.spi.numerics.compiling import raising_kernel
+from sclcs._core import InputError
+from sclcs.spi import raising_kernel
 from sclcs.stats.features import Screen, Vectorize, screen_vectors, unit_vectors, vectorize
 from sclcs.stats.kernel import AnyMatrices
 from sclcs.stats.memory import memory_budget, release, room, rows_at_once, with_memory

@@ -11,10 +11,9 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from sclcs._core.errors import InputError, OutputExistsError, name_first
-from sclcs.cohort.cohort import Cohort
-from sclcs.spi.costs import operator_cost, seconds_per_sample
-from sclcs.spi.versions import Stamp, operator_stamps, resolve
+from sclcs._core import InputError, OutputExistsError, name_first
+from sclcs.cohort import Cohort
+from sclcs.spi import Stamp, operator_cost, operator_stamps, resolve, seconds_per_sample
 from sclcs.store.fc_store import FCStore
 from sclcs.store.layout import Piece, StoreLayout
 from sclcs.store.writer import create_store, open_or_repair

@@ -20,14 +20,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import sclcs
-from sclcs._core.arguments import checked
-from sclcs._core.console import Ticker, progress
-from sclcs._core.errors import InputError, UnknownNameError, did_you_mean, name_first
-from sclcs._core.files import atomic_directory, guard_cell, write_json, write_text
-from sclcs._core.identity import text_digest
-from sclcs.cohort.tables import table_to_csv
-from sclcs.spi.operators import catalogue, catalogue_rows, our_operators
-from sclcs.spi.own import own_operators
+from sclcs._core import (
+    InputError,
+    Ticker,
+    UnknownNameError,
+    atomic_directory,
+    checked,
+    did_you_mean,
+    guard_cell,
+    name_first,
+    progress,
+    text_digest,
+    write_json,
+    write_text,
+)
+from sclcs.cohort import table_to_csv
+from sclcs.spi import catalogue, catalogue_rows, our_operators, own_operators
 from sclcs.store.fc_store import FCStore
 
 __all__ = [
@@ -550,7 +558,7 @@ def _operators(store: FCStore, spis: str | Sequence[str] | None) -> list[str]:
         if not complete:
             raise InputError(f"No operator is complete in {store.path}: nothing can be exported.")
         return complete
-    from sclcs.spi.versions import resolve
+    from sclcs.spi import resolve
 
     wanted = resolve(spis)
     missing = [name for name in wanted if name not in complete]

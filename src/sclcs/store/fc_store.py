@@ -25,13 +25,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.console import get_logger
-from sclcs._core.errors import DamagedStoreError, InputError, UnknownNameError, name_first
-from sclcs._core.files import require_existing
-from sclcs._core.identity import bytes_digest
-from sclcs.cohort.tables import table_from_csv
-from sclcs.spi.operators import ALIASES, operator_facts
-from sclcs.spi.versions import Stamp
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    UnknownNameError,
+    bytes_digest,
+    get_logger,
+    name_first,
+    require_existing,
+)
+from sclcs.cohort import table_from_csv
+from sclcs.spi import ALIASES, Stamp, operator_facts
 from sclcs.store.layout import Piece, StoreLayout
 from sclcs.store.metadata import RESUME, Metadata, read_metadata
 from sclcs.store.pieces import (

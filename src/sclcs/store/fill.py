@@ -8,16 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import progress, track
-from sclcs._core.errors import InputError, StoreInUseError
-from sclcs._core.files import settle
-from sclcs._core.options import takes
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import LazySignals
+from sclcs._core import InputError, StoreInUseError, checked, progress, settle, takes, track
+from sclcs.cohort import Cohort, LazySignals
 from sclcs.settings import ComputeSettings
-from sclcs.spi.engine import warm_ups
-from sclcs.spi.own import require_known_elsewhere
+from sclcs.spi import require_known_elsewhere, warm_ups
 from sclcs.store.computation import Computation, Coreset, open_computation
 from sclcs.store.executors import Executor, ExecutorChoice, find_executor
 from sclcs.store.fc_store import FCStore

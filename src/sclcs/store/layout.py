@@ -14,11 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from sclcs._core.errors import StoreInUseError
-from sclcs._core.files import explain_write_errors
-from sclcs.spi.costs import cost_law
-from sclcs.spi.engine import family_members
-from sclcs.spi.operators import operator_facts
+from sclcs._core import StoreInUseError, explain_write_errors
+from sclcs.spi import cost_law, family_members, operator_facts
 from sclcs.store.metadata import MATRICES, Grid, Metadata, read_metadata
 
 __all__ = [

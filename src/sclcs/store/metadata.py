@@ -13,11 +13,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sclcs._core.errors import DamagedStoreError, NotFoundError, SclcsError, UnreadableFileError
-from sclcs._core.files import ReadOnce, write_json
-from sclcs._core.provenance import signed
-from sclcs.spi.operators import operator_facts
-from sclcs.spi.versions import Stamp
+from sclcs._core import (
+    DamagedStoreError,
+    NotFoundError,
+    ReadOnce,
+    SclcsError,
+    UnreadableFileError,
+    signed,
+    write_json,
+)
+from sclcs.spi import Stamp, operator_facts
 from sclcs.store.codec import COMPRESSION_LEVEL
 
 __all__ = [

@@ -20,10 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import DamagedStoreError
-from sclcs._core.files import ReadOnce, explain_write_errors, write_bytes
-from sclcs.spi.operators import operator_facts
-from sclcs.spi.versions import Stamp
+from sclcs._core import DamagedStoreError, ReadOnce, explain_write_errors, write_bytes
+from sclcs.spi import Stamp, operator_facts
 from sclcs.store.codec import DAMAGED, checksum_of, decode_chunk, sealed, shard_index
 from sclcs.store.layout import StoreLayout
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from sclcs._core.identity import Identity, text_digest
-from sclcs.spi.operators import operator_facts
-from sclcs.spi.status import Status, main_reason
+from sclcs._core import Identity, text_digest
+from sclcs.spi import Status, main_reason, operator_facts
 from sclcs.store.fc_store import FCStore
 from sclcs.store.pieces import Entry, StoredChunk, find_chunks, index_is_intact
 

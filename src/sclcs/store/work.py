@@ -17,15 +17,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.errors import DamagedStoreError
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import LazySignals, SignalArray, by_length
-from sclcs.spi.engine import DEFAULT_MEMORY, compute_block
-from sclcs.spi.numerics.compiling import Array
-from sclcs.spi.operators import operator_facts
-from sclcs.spi.signals import check_signals, sample_seeds
-from sclcs.spi.status import OperatorOutcome, Status
-from sclcs.spi.versions import operator_stamps
+from sclcs._core import DamagedStoreError
+from sclcs.cohort import Cohort, LazySignals, SignalArray, by_length
+from sclcs.spi import (
+    DEFAULT_MEMORY,
+    Array,
+    OperatorOutcome,
+    Status,
+    check_signals,
+    compute_block,
+    operator_facts,
+    operator_stamps,
+    sample_seeds,
+)
 from sclcs.store.fc_store import FCStore
 from sclcs.store.layout import Piece, StoreLayout
 from sclcs.store.pieces import StoredChunk, find_chunks, read_rows

@@ -13,18 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sclcs
-from sclcs._core.console import get_logger
-from sclcs._core.errors import DamagedStoreError, InputError, SclcsError, name_first
-from sclcs._core.files import atomic_directory, explain_write_errors, write_text
-from sclcs._core.identity import bytes_digest, text_digest
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.loading import earlier_fingerprints
-from sclcs.cohort.tables import column_kinds, table_to_csv
-from sclcs.spi.engine import family_members
-from sclcs.spi.numerics.compiling import Array
-from sclcs.spi.operators import operator_facts
-from sclcs.spi.status import OperatorOutcome, Status
-from sclcs.spi.versions import Stamp, operator_stamps
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    SclcsError,
+    atomic_directory,
+    bytes_digest,
+    explain_write_errors,
+    get_logger,
+    name_first,
+    text_digest,
+    write_text,
+)
+from sclcs.cohort import Cohort, column_kinds, earlier_fingerprints, table_to_csv
+from sclcs.spi import (
+    Array,
+    OperatorOutcome,
+    Stamp,
+    Status,
+    family_members,
+    operator_facts,
+    operator_stamps,
+)
 from sclcs.store.codec import checksum_of, encode_chunk
 from sclcs.store.fc_store import SAMPLES_FILE, FCStore
 from sclcs.store.layout import Piece, StoreLayout, grid_for

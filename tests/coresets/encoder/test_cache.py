@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from sclcs._core.errors import UnreadableFileError
-from sclcs.coresets.encoder import TrainedEncoder, trained_encoder
-from sclcs.coresets.encoder import train as cache_module
+from sclcs.coresets.encoder import TrainedEncoder, train as cache_module, trained_encoder
 from sclcs.coresets.encoder.train import cache_folder
 
 

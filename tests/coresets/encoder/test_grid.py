@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 
 from sclcs._core.errors import InputError
-from sclcs.coresets.encoder import grid as grid_module
-from sclcs.coresets.encoder import train_encoder
+from sclcs.coresets.encoder import grid as grid_module, train_encoder
 from sclcs.coresets.encoder.grid import agreement, grid_search, scores_after
 
 GRID = {"dims": [3, 4], "heads": [2], "epochs": [2, 4], "batch_subjects": 9}

@@ -7,8 +7,7 @@ from encoder_cohorts import make_cohort
 
 from sclcs._core.errors import InputError, MissingDependencyError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
-from sclcs.coresets.encoder import TrainedEncoder, train_encoder
-from sclcs.coresets.encoder import training as training_module
+from sclcs.coresets.encoder import TrainedEncoder, train_encoder, training as training_module
 from sclcs.coresets.encoder.model import AttentionEncoder
 from sclcs.coresets.encoder.training import Training, TrainingDivergedError, snapshot_epochs
 

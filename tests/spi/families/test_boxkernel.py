@@ -3,9 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from family_signals import assert_same, by_pairs, context, coupled, off_diagonal, zscore
-from hypothesis import given as hypothesis_given
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given as hypothesis_given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sclcs.spi.families.boxkernel import MEMBERS, compute

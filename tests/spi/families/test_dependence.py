@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from family_oracles import pairs, run
 from family_signals import by_pairs, coupled, zscore
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hyppo.independence import HHG, MGC, Dcorr, Hsic
 from hyppo.time_series import MGCX, DcorrX
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from family_oracles import pairs, run
 from family_signals import coupled, zscore
-from tslearn.metrics import itakura_mask
-from tslearn.metrics import lcss as tslearn_lcss
+from tslearn.metrics import itakura_mask, lcss as tslearn_lcss
 
 from sclcs.spi.families import lcss
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from family_signals import coupled
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sclcs.spi.numerics.spectra import (
     band_bins,

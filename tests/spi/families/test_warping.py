@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from family_oracles import pairs, run
 from family_signals import coupled, zscore
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tslearn.metrics import dtw, itakura_mask, sakoe_chiba_mask, soft_dtw
 
 from sclcs.spi.families import warping

@@ -13,16 +13,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import progress
-from sclcs._core.errors import (
+from sclcs._core import (
     InputError,
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
+    checked,
+    import_extra,
     name_first,
+    progress,
 )
-from sclcs._core.lazy import import_extra
 from sclcs.cohort.readers.bids_metadata import split_tr
 from sclcs.cohort.readers.text_matrix import load_text_matrix, peek_text_matrix
 from sclcs.cohort.regions import choose_regions, region_set

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, UnknownNameError, name_first
-from sclcs._core.files import require_existing
+from sclcs._core import InputError, UnknownNameError, checked, name_first, require_existing
 from sclcs.cohort.labels import By, LabelTable, attach_labels, fact_name, read_label_table
 from sclcs.cohort.readers.folders import read_scan_folder
 from sclcs.cohort.readers.series_files import Layout, NpzArchive, open_npy, require_layout

@@ -12,15 +12,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import (
+from sclcs._core import (
     InputError,
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
     did_you_mean,
+    import_extra,
     name_first,
 )
-from sclcs._core.lazy import import_extra
 from sclcs.cohort.readers.nifti_images import load_image, make_image, to_grid
 from sclcs.cohort.regions import REGION_SETS, dosenbach_places, region_set
 from sclcs.cohort.tables import read_table_file

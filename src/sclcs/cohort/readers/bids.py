@@ -12,8 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
+from sclcs._core import InputError, UnknownNameError, UnreadableFileError, checked, name_first
 from sclcs.cohort.labels import read_label_table
 from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for

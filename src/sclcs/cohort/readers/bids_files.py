@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from sclcs._core.errors import InputError, UnknownNameError, name_first
-from sclcs._core.files import require_existing
+from sclcs._core import InputError, UnknownNameError, name_first, require_existing
 
 __all__ = [
     "COMBINED_RUNS",

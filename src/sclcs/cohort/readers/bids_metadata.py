@@ -9,9 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sclcs._core.console import get_logger
-from sclcs._core.errors import UnreadableFileError
-from sclcs._core.gate import read_json
+from sclcs._core import UnreadableFileError, get_logger, read_json
 from sclcs.cohort.labels import LabelTable, attach_labels, fact_name, read_label_table
 from sclcs.cohort.readers.bids_files import BidsFile, BidsName, parse_bids_name
 from sclcs.cohort.scans import Scans

@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError, NotFoundError, UnreadableFileError, name_first
+from sclcs._core import InputError, NotFoundError, UnreadableFileError, name_first
 from sclcs.cohort.labels import fact_name
 from sclcs.cohort.readers.bids_files import BidsFile, parse_bids_name
 from sclcs.cohort.readers.bids_metadata import split_tr

@@ -17,8 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import UnreadableFileError, name_first
-from sclcs._core.gate import LARGEST_RATIO, explain_damage, refuse_inflated, require_memory
+from sclcs._core import (
+    LARGEST_RATIO,
+    UnreadableFileError,
+    explain_damage,
+    name_first,
+    refuse_inflated,
+    require_memory,
+)
 
 __all__ = ["check_mat", "load_mat_cells", "load_mat_matrix"]
 

@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, NotFoundError, UnreadableFileError
-from sclcs._core.files import require_existing
-from sclcs._core.gate import explain_damage
-from sclcs._core.lazy import import_extra
+from sclcs._core import (
+    InputError,
+    NotFoundError,
+    UnreadableFileError,
+    checked,
+    explain_damage,
+    import_extra,
+    require_existing,
+)
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.bids_metadata import split_tr

@@ -14,10 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import track
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
-from sclcs._core.lazy import import_extra
+from sclcs._core import (
+    InputError,
+    UnknownNameError,
+    UnreadableFileError,
+    checked,
+    import_extra,
+    name_first,
+    track,
+)
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for

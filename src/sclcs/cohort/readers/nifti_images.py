@@ -13,9 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError, NotFoundError, UnreadableFileError, name_first
-from sclcs._core.gate import explain_damage, read_json, refuse_inflated, require_memory
-from sclcs._core.lazy import import_extra
+from sclcs._core import (
+    InputError,
+    NotFoundError,
+    UnreadableFileError,
+    explain_damage,
+    import_extra,
+    name_first,
+    read_json,
+    refuse_inflated,
+    require_memory,
+)
 from sclcs.cohort.readers.bids_files import (
     BidsFile,
     BidsName,

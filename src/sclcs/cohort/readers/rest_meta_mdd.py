@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import (
+from sclcs._core import (
     InputError,
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
+    checked,
     name_first,
+    require_existing,
 )
-from sclcs._core.files import require_existing
 from sclcs.cohort.labels import LabelTable, attach_labels, read_label_table
 from sclcs.cohort.readers.mat_files import load_mat_matrix
 from sclcs.cohort.regions import choose_regions, region_set

@@ -13,9 +13,14 @@ from typing import IO, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError, UnreadableFileError, name_first
-from sclcs._core.gate import explain_damage, refuse_inflated
-from sclcs._core.lazy import import_extra
+from sclcs._core import (
+    InputError,
+    UnreadableFileError,
+    explain_damage,
+    import_extra,
+    name_first,
+    refuse_inflated,
+)
 from sclcs.cohort.readers.text_matrix import (
     TextLayout,
     load_text_matrix,

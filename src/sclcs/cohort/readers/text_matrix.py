@@ -14,8 +14,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import UnreadableFileError, name_first
-from sclcs._core.gate import regular_file
+from sclcs._core import UnreadableFileError, name_first, regular_file
 
 __all__ = ["TextLayout", "load_text_matrix", "peek_text_matrix", "plain_suffix", "row_labels"]
 

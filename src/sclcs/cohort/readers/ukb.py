@@ -10,9 +10,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError, name_first
-from sclcs._core.files import require_existing
+from sclcs._core import (
+    InputError,
+    UnknownNameError,
+    UnreadableFileError,
+    checked,
+    name_first,
+    require_existing,
+)
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.series_files import SeriesFile, look_at

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError, UnknownNameError, name_first
-from sclcs._core.identity import generator
+from sclcs._core import InputError, UnknownNameError, generator, name_first
 
 __all__ = [
     "Anatomy",

@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import DamagedStoreError, InputError, name_first
-from sclcs._core.gate import require_memory
-from sclcs._core.identity import generator
-from sclcs._core.zarr_group import create_array, read_array
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    checked,
+    create_array,
+    generator,
+    name_first,
+    read_array,
+    require_memory,
+)
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.simulation.signals import (

@@ -17,12 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import field_validator, model_validator
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import InputError, name_first
-from sclcs._core.provenance import versions
-from sclcs._core.settings import Settings, setting
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import id_order
+from sclcs._core import InputError, Settings, checked, name_first, setting, versions
+from sclcs.cohort import Cohort, id_order
 from sclcs.coresets.encoder.train import (
     cache_place,
     choose_device,

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sclcs._core.console import progress
-from sclcs._core.identity import child_seed, generator
+from sclcs._core import child_seed, generator, progress
 from sclcs.coresets.classifier.train import ClassifierSettings
 from sclcs.coresets.encoder.training import TrainingDivergedError, read_checkpoint, write_checkpoint
 

@@ -19,11 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import track
-from sclcs._core.errors import InputError
-from sclcs._core.files import write_json, write_text
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, checked, track, write_json, write_text
+from sclcs.cohort import Cohort
 from sclcs.coresets.encoder.settings import EncoderSettings, encoder_settings
 from sclcs.coresets.encoder.train import ENCODER_VERSION, train_encoder
 from sclcs.coresets.encoder.trained import TrainedEncoder

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.functional import normalize
 
-from sclcs._core.identity import child_seed
+from sclcs._core import child_seed
 from sclcs.coresets.encoder.settings import Denominator, EncoderSettings
 
 __all__ = [

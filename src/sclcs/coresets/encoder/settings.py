@@ -6,9 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from sclcs._core.arguments import checked
-from sclcs._core.errors import UnknownNameError
-from sclcs._core.settings import Settings, setting
+from sclcs._core import Settings, UnknownNameError, checked, setting
 
 __all__ = ["PRESETS", "EncoderSettings", "encoder_settings"]
 

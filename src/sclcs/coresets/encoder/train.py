@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from sclcs._core.arguments import checked
-from sclcs._core.console import get_logger
-from sclcs._core.errors import InputError, OutputExistsError, UnreadableFileError
-from sclcs._core.files import CACHE_VARIABLE, cache_folder
-from sclcs._core.identity import Identity
-from sclcs._core.lazy import import_extra
-from sclcs._core.provenance import versions
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import id_order
+from sclcs._core import (
+    CACHE_VARIABLE,
+    Identity,
+    InputError,
+    OutputExistsError,
+    UnreadableFileError,
+    cache_folder,
+    checked,
+    get_logger,
+    import_extra,
+    versions,
+)
+from sclcs.cohort import Cohort, id_order
 from sclcs.coresets.encoder.settings import PRESETS, EncoderSettings, encoder_settings
 from sclcs.coresets.encoder.trained import TrainedEncoder
 

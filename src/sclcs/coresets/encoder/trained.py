@@ -15,18 +15,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core.errors import DamagedStoreError, InputError, UnreadableFileError, name_first
-from sclcs._core.files import (
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    UnreadableFileError,
     atomic_directory,
+    check_seal,
     guard_cell,
+    import_extra,
+    name_first,
+    plain,
+    read_seal,
     require_existing,
     unguard_cell,
     write_json,
+    write_seal,
     write_text,
 )
-from sclcs._core.lazy import import_extra
-from sclcs._core.provenance import check_seal, plain, read_seal, write_seal
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort import Cohort
 from sclcs.coresets.encoder.settings import EncoderSettings
 
 __all__ = [

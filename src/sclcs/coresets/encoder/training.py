@@ -14,13 +14,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sclcs._core.console import progress
-from sclcs._core.errors import DamagedStoreError, InputError, SclcsError, name_first
-from sclcs._core.files import explain_write_errors, remove_partials, write_bytes
-from sclcs._core.gate import explain_damage
-from sclcs._core.identity import bytes_digest, child_seed, generator
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.signals import iterate_rows, require_equal_lengths
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    SclcsError,
+    bytes_digest,
+    child_seed,
+    explain_damage,
+    explain_write_errors,
+    generator,
+    name_first,
+    progress,
+    remove_partials,
+    write_bytes,
+)
+from sclcs.cohort import Cohort, iterate_rows, require_equal_lengths
 from sclcs.coresets.encoder.model import AttentionEncoder, contrastive_loss
 from sclcs.coresets.encoder.score import Scratch, Tracker
 from sclcs.coresets.encoder.settings import EncoderSettings, InputNorm

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.identity import generator
+from sclcs._core import generator
 from sclcs.spi.numerics.alignment import Moves, align_below, came_from, no_moves
 from sclcs.spi.numerics.compiling import Array, kernel, reducing_kernel
 from sclcs.spi.numerics.lanes import WIDTH, aligned_empty

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from math import log, pi
+from math import e, log, pi
 from types import MappingProxyType
 
 import numpy as np
@@ -77,7 +77,7 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
     kinds = sorted({MEMBERS[name].geometric for name in members})
     for sample in range(n_samples):
         past, present, cross = _covariances(signals[sample])
-        entropy = 0.5 * np.log(2.0 * pi * np.e * np.diagonal(past))
+        entropy = 0.5 * np.log(2.0 * pi * e * np.diagonal(past))
         smaller = np.minimum(entropy[:, np.newaxis], entropy)
         for geometric in kinds:
             information = np.full((n_regions, n_regions), np.nan)

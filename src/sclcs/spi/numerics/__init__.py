@@ -14,25 +14,7 @@
 ==================================================  ==============================================
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from sclcs._core.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from sclcs.spi.numerics.compiling import (
-        Array,
-        fused_kernel,
-        kernel,
-        raising_kernel,
-        reducing_kernel,
-    )
-
-__all__ = ["Array", "fused_kernel", "kernel", "raising_kernel", "reducing_kernel"]
-
-# numba is loaded by those who need a kernel; the type of an array costs nothing.
-_HOMES = dict.fromkeys(__all__, "sclcs.spi.numerics.compiling") | {
-    "Array": "sclcs.spi.numerics.compiling"
-}
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+# numba is loaded by those who need a kernel.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.identity import bytes_digest
+from sclcs._core import bytes_digest
 
 __all__ = [
     "Array",

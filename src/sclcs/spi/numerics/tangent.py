@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 
 __all__ = ["Tangent", "covariances", "geometric_mean", "ledoit_wolf"]
 

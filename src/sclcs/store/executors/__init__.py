@@ -16,7 +16,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Protocol, Self, TypeVar
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.settings import DEFAULT_EXECUTOR
 
 __all__ = [

@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
-from sclcs._core.errors import InputError, WorkerDiedError
-from sclcs._core.lazy import import_extra
+from sclcs._core import InputError, WorkerDiedError, import_extra
 from sclcs.store.executors import ExecutorKind
 
 __all__ = ["KIND", "DaskExecutor"]

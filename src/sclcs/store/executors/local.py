@@ -12,8 +12,7 @@ from functools import cache, cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sclcs._core.errors import InputError, WorkerDiedError
-from sclcs._core.platform import ctrl_c_blocked
+from sclcs._core import InputError, WorkerDiedError, ctrl_c_blocked
 from sclcs.store.executors import ExecutorKind
 
 __all__ = ["KIND", "LocalExecutor", "process_count"]

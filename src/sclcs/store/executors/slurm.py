@@ -26,13 +26,19 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import AfterValidator
 
-from sclcs._core.console import get_logger
-from sclcs._core.errors import InputError, WorkerDiedError
-from sclcs._core.files import explain_write_errors, require_existing, write_bytes
-from sclcs._core.gate import read_yaml
-from sclcs._core.identity import Identity
-from sclcs._core.lazy import import_extra
-from sclcs._core.settings import Settings, setting
+from sclcs._core import (
+    Identity,
+    InputError,
+    Settings,
+    WorkerDiedError,
+    explain_write_errors,
+    get_logger,
+    import_extra,
+    read_yaml,
+    require_existing,
+    setting,
+    write_bytes,
+)
 from sclcs.store.executors import ExecutorKind
 from sclcs.store.executors.local import LocalExecutor
 

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.decision.evidence import Evidence, Measure
 
 __all__ = ["BLEND", "PRIORS", "TANGENT", "GainPrior", "Recommendation", "Worth", "recommend"]

@@ -20,7 +20,7 @@ from sclcs.decision import (
     score_halves,
 )
 from sclcs.decision.kernels import centred_kernel
-from sclcs.decision.recommend import PRIORS
+from sclcs.decision.recommendation import PRIORS
 
 REFERENCE = "pearson"
 

@@ -1,0 +1,98 @@
+from .check import cautions, check_cohort, check_content, check_design, check_scans
+from .cohort import Cohort, samples_for
+from .coreset import CoreSet
+from .describe import describe_cohort, describe_scans
+from .frames import signals_of_frames, warn_if_swapped
+from .loading import earlier_fingerprints, join_cohorts, label_cohort, open_source
+from .problems import KINDS, Problem, explain, raise_for
+from .readers.abide import read_abide
+from .readers.arrays import read_arrays
+from .readers.bids import read_bids
+from .readers.conn import read_conn
+from .readers.mne import read_mne
+from .readers.nifti import read_nifti
+from .readers.rest_meta_mdd import read_rest_meta_mdd
+from .readers.ukb import read_ukb
+from .regions import dosenbach_places, region_set
+from .scans import Scan, Scans
+from .signals import (
+    LENGTH_COLUMN,
+    LazySignals,
+    SignalArray,
+    by_length,
+    id_order,
+    iterate_rows,
+    iterate_samples,
+    require_equal_lengths,
+    sample_lengths,
+)
+from .simulation import simulate_cohort
+from .storage import REPAIR, SAMPLES_FILE
+from .tables import (
+    NEVER_QUANTITIES,
+    class_columns,
+    column_kinds,
+    label_column,
+    number_columns,
+    read_table_file,
+    table_from_csv,
+    table_to_csv,
+)
+from .windows import Seconds, Windowing
+
+__all__ = [
+    "KINDS",
+    "LENGTH_COLUMN",
+    "NEVER_QUANTITIES",
+    "REPAIR",
+    "SAMPLES_FILE",
+    "Cohort",
+    "CoreSet",
+    "LazySignals",
+    "Problem",
+    "Scan",
+    "Scans",
+    "Seconds",
+    "SignalArray",
+    "Windowing",
+    "by_length",
+    "cautions",
+    "check_cohort",
+    "check_content",
+    "check_design",
+    "check_scans",
+    "class_columns",
+    "column_kinds",
+    "describe_cohort",
+    "describe_scans",
+    "dosenbach_places",
+    "earlier_fingerprints",
+    "explain",
+    "id_order",
+    "iterate_rows",
+    "iterate_samples",
+    "join_cohorts",
+    "label_cohort",
+    "label_column",
+    "number_columns",
+    "open_source",
+    "raise_for",
+    "read_abide",
+    "read_arrays",
+    "read_bids",
+    "read_conn",
+    "read_mne",
+    "read_nifti",
+    "read_rest_meta_mdd",
+    "read_table_file",
+    "read_ukb",
+    "region_set",
+    "require_equal_lengths",
+    "sample_lengths",
+    "samples_for",
+    "signals_of_frames",
+    "simulate_cohort",
+    "table_from_csv",
+    "table_to_csv",
+    "warn_if_swapped",
+]
