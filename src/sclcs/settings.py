@@ -53,6 +53,17 @@ Text = Annotated[str | None, BeforeValidator(as_text)]
 Extent = Annotated[str, BeforeValidator(as_text)]
 
 
+def _as_levels(value: object) -> object:
+    """Let texts with commas, and mappings of columns to words, stand for assignments."""
+    if isinstance(value, Mapping):
+        lists = {k: [v] if isinstance(v, str) else list(v) for k, v in value.items()}
+        value = [f"{name}={','.join(map(str, words))}" for name, words in lists.items()]
+    given = as_list(value)
+    if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
+        return given
+    return [part for word in given for part in word.split(",")]
+
+
 def _as_column(value: object) -> object:
     """Let the command line write False."""
     return False if value == "false" else value
@@ -112,6 +123,16 @@ class CutSettings(Settings):
     mixed_tr: Literal["error", "keep"] = cut("scans of different TR: stop, or keep them", "error")
     max_fd: float | None = cut("leave out scans whose mean_fd is above (0.5 mm) or unknown", None)
     zscore: Literal["none", "scan", "window"] = cut("standardise each region over this", "none")
+    levels: Annotated[list[str], BeforeValidator(_as_levels)] = cut(
+        "the classes of a column, where they are not clear: group=HC,None",
+        [],
+        takes=str | Sequence[str] | Mapping[str, Any],
+    )
+    missing: Annotated[list[str], BeforeValidator(_as_levels)] = cut(
+        "what else means not known in a column: age=99,unknown",
+        [],
+        takes=str | Sequence[str] | Mapping[str, Any],
+    )
     on_bad: Literal["error", "skip"] = cut(
         "stop at bad scans and name them, or drop them and record why", "error", front=True
     )

@@ -192,8 +192,10 @@ def test_label_says_what_it_did(sclcs, tmp_path):
     table.write_text("\n".join(["ID,age,code,MeanFD", *rows]) + "\n")
     shown = sclcs("cohort", "label", path, table, "--id", "ID")
     assert shown.code == 0, shown.err
-    assert "Added: code (text), mean_fd (numbers)." in shown.out
-    assert "Replaced: age (whole numbers)." in shown.out
+    assert "Added: code, mean_fd." in shown.out
+    assert "Replaced: age." in shown.out
+    kinds = dict(line.split()[:2] for line in shown.out.splitlines() if line.split()[2:])
+    assert (kinds["code"], kinds["mean_fd"]) == ("classes", "number")
     assert sclcs("cohort", "label", path, table, "--id-column", "ID").code == 0  # as for import
     facts = json.loads(sclcs("cohort", "label", path, table, "--json").out)
     assert facts["replaced"] == ["age", "code", "mean_fd"]

@@ -61,7 +61,7 @@ def test_rank_writes_the_ranking_and_the_picture(sclcs, study, tmp_path):
     shown = do_rank(sclcs, study, out, "--task", "diagnosis", "--plot", picture)
     assert shown.code == 0
     assert "Pearson correlation (cov_EmpiricalCovariance) and 1 equivalent" in shown.out
-    assert "\nOn 24 samples of 8 subjects.\n" in shown.out
+    assert "\nOn 24 samples of 8 subjects; diagnosis: classes, HC, MDD.\n" in shown.out
     assert f"Wrote {out} and {picture}" in shown.out
     assert picture.stat().st_size > 10_000
     ranking = Ranking.open(out)

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from sclcs.cli import cohort_import
-from sclcs.cli.output import JsonFlag, print_description, print_json, print_problems
+from sclcs.cli.output import (
+    JsonFlag,
+    print_columns,
+    print_description,
+    print_json,
+    print_problems,
+)
 
 __all__ = ["app"]
 
@@ -117,7 +123,9 @@ def check(
 @app.command()
 def label(
     cohort: Annotated[Path, typer.Argument(help="The cohort to change.")],
-    table: Annotated[Path, typer.Argument(help="Table of labels (csv, tsv or xlsx).")],
+    table: Annotated[
+        Path | None, typer.Argument(help="Table of labels (csv, tsv or xlsx).")
+    ] = None,
     *,
     id_column: Annotated[
         str | None,
@@ -132,6 +140,12 @@ def label(
     partial: Annotated[
         bool, typer.Option("--partial", help="Allow subjects without a row; they keep what is.")
     ] = False,
+    levels: Annotated[
+        list[str] | None, typer.Option(help="The classes of a column: group=HC,None.")
+    ] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(help="What else means not known: age=99,unknown.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Add columns of a table to a cohort, or replace them: scores, motion, groups.
@@ -154,26 +168,22 @@ def label(
         by=cast("Any", by),
         columns=split_names(columns),
         partial=partial,
+        levels=split_names(levels) or (),
+        missing=split_names(missing) or (),
     )
     if json:
         print_json({"cohort": str(cohort), "fingerprint": found.fingerprint, **asdict(done)})
         return
     for word, names in (("Added", done.added), ("Replaced", done.replaced)):
         if names:
-            kinds = ", ".join(f"{name} ({found.samples[name].dtype.kind})" for name in names)
-            typer.echo(f"{word}: {_with_kinds(kinds)}.")
+            typer.echo(f"{word}: {', '.join(names)}.")
+    told = found.provenance["columns"]
+    print_columns({name: told[name] for name in [*done.added, *done.replaced]})
     if done.unlabelled:
         typer.echo(f"Without a row: {len(done.unlabelled)} {done.by}s.")
     if done.unused:
         typer.echo(f"Rows that no sample of the cohort has: {done.unused}.")
     typer.echo(f"Fingerprint: {done.fingerprint_before[:8]} is now {found.fingerprint[:8]}.")
-
-
-def _with_kinds(text: str) -> str:
-    """Write the kinds of columns as words."""
-    for letter, word in (("i", "whole numbers"), ("f", "numbers"), ("O", "text"), ("b", "yes/no")):
-        text = text.replace(f"({letter})", f"({word})")
-    return text
 
 
 @app.command()

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sclcs.cli.options import SettingsCommand, with_settings
-from sclcs.cli.output import JsonFlag, key_values, print_dropped_regions, print_json, print_table
+from sclcs.cli.output import (
+    JsonFlag,
+    key_values,
+    print_columns,
+    print_dropped_regions,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from sclcs.cohort import Cohort
@@ -68,6 +75,7 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
         f"Wrote {out}: {facts['samples']} samples of {facts['subjects']} subjects, "
         f"{facts['regions']} regions x {cohort.length_text} time points."
     )
+    print_columns(cohort.provenance.get("columns", {}))
     print_dropped_regions(facts)
     left_out = ", ".join(f"{e['count']} {kind}" for kind, e in facts["excluded"].items())
     if left_out:

@@ -221,6 +221,24 @@ def _print_exclusions(description: Mapping[str, Any]) -> None:
     )
 
 
+def print_columns(columns: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what columns of labels hold: kind, values, how many are unknown, what was changed."""
+    rows = []
+    for name, facts in columns.items():
+        held = ", ".join(f"{level} ({count})" for level, count in facts.get("levels", {}).items())
+        if "range" in facts:
+            low, high = facts["range"]
+            held = f"{low:g} to {high:g}" + (f" {facts['unit']}" if "unit" in facts else "")
+        notes = "; ".join(facts.get("notes", ()))
+        rows.append((name, facts["kind"], _shortened(held), str(facts["unknown"]), notes))
+    if rows:
+        print_table("columns", ["column", "kind", "values", "unknown rows", "note"], rows)
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
 def print_problems(problems: Sequence[Problem], source: str) -> None:
     """Print one sentence per kind of problem, or that all is well."""
     from sclcs.cohort import explain

@@ -165,7 +165,8 @@ def _used(ranking: Ranking) -> str:
     question = ranking.provenance["question"]
     used = f"On {question['samples']} samples of {question['subjects']} subjects"
     unknown, left_out = question["unlabelled_samples"], question["left_out_subjects"]
-    parts = [f"{unknown} samples have no known {ranking.task}"] if unknown else []
+    held = [f"{name}: {what}" for name, what in question["columns"].items()]
+    parts = held + [f"{unknown} samples have no known {ranking.task}"] * bool(unknown)
     if left_out:
         why = ["seen under one condition only"] if question["repeated"] else []
         why += ["a covariate is unknown"] if question["covariates"] else []

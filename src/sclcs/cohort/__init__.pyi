@@ -1,5 +1,6 @@
 from .check import cautions, check_cohort, check_content, check_design, check_scans
 from .cohort import Cohort, samples_for
+from .columns import NEVER_QUANTITIES, unclear, vague_levels
 from .coreset import CoreSet
 from .describe import describe_cohort, describe_scans
 from .frames import signals_of_frames, warn_if_swapped
@@ -29,7 +30,6 @@ from .signals import (
 from .simulation import simulate_cohort
 from .storage import REPAIR, SAMPLES_FILE
 from .tables import (
-    NEVER_QUANTITIES,
     class_columns,
     column_kinds,
     label_column,
@@ -94,5 +94,7 @@ __all__ = [
     "simulate_cohort",
     "table_from_csv",
     "table_to_csv",
+    "unclear",
+    "vague_levels",
     "warn_if_swapped",
 ]

@@ -25,8 +25,9 @@ from sclcs._core import (
     track,
 )
 from sclcs.cohort.cohort import Cohort, check_tr
+from sclcs.cohort.columns import ColumnRules, sidecar_of, with_columns
 from sclcs.cohort.motion import without_motion
-from sclcs.cohort.problems import OnBad, Problem, check_scan, raise_for
+from sclcs.cohort.problems import NEVER_SKIPPED, OnBad, Problem, check_scan, raise_for
 from sclcs.cohort.regions import CoverageRule, drop_regions, parse_share
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.signals import LENGTH_COLUMN, padded
@@ -73,6 +74,7 @@ def make_cohort(
         scans = without_motion(scans, asked.max_fd)
     if asked.resample is not None:
         scans = resample_scans(scans, asked.resample)
+    scans = with_columns(scans, ColumnRules.of(asked.levels, asked.missing, sidecar_of(scans)))
     scans = coverage.apply(scans, windowing)
     check_tr(scans.tr)
     if len(scans.regions) < FEWEST_REGIONS:
@@ -202,7 +204,7 @@ def _refuse_known_problems(scans: Scans, on_bad: OnBad) -> None:
     """Raise what the reader already found, before any signal is loaded."""
     if on_bad == "error":
         raise_for(scans.problems)
-    raise_for([p for p in scans.problems if p.kind == "duplicate-id"])
+    raise_for([p for p in scans.problems if p.kind in NEVER_SKIPPED])
     if not len(scans):
         raise_for(scans.problems)
         raise InputError("Expected at least one scan, found none; check the source and filters.")

@@ -20,6 +20,7 @@ from sclcs._core import (
     track,
 )
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.columns import ColumnRules, sidecar_of, unclear, vague_levels, with_columns
 from sclcs.cohort.problems import KINDS, Problem, check_scan, constant_regions
 from sclcs.cohort.scans import Scans
 from sclcs.cohort.signals import fingerprint, iterate_samples
@@ -52,7 +53,9 @@ def check_cohort(cohort: Cohort) -> list[Problem]:
         Damaged data, constant regions, subjects with one sample, classes with one
         subject, missing values. Empty if all is well.
     """
-    return [*check_content(cohort), *_check_subjects(cohort), *_check_labels(cohort.samples)]
+    settled = cohort.provenance.get("columns", {})  # when they were imported
+    labels = _check_labels(cohort.samples, settled)
+    return [*check_content(cohort), *_check_subjects(cohort), *labels]
 
 
 @checked
@@ -80,7 +83,10 @@ def check_scans(scans: Scans, windowing: Windowing = WHOLE_SCAN) -> list[Problem
             problem = Problem("unreadable", scan.scan_id, str(error))
         if problem is not None:
             problems.append(problem)
-    return [*problems, *_check_labels(scans.table)]
+    # What an import would settle or ask is settled or asked here too.
+    read = with_columns(scans, ColumnRules.of(sidecar=sidecar_of(scans)))
+    asked = [problem for problem in read.problems if problem not in problems]
+    return [*problems, *asked, *_check_labels(read.table, read.provenance.get("columns", {}))]
 
 
 def check_content(cohort: Cohort) -> list[Problem]:
@@ -110,8 +116,13 @@ def _check_subjects(cohort: Cohort) -> list[Problem]:
     return [Problem("single-window", str(name), "") for name in sizes.index[sizes == 1]]
 
 
-def _check_labels(table: pd.DataFrame) -> list[Problem]:
+def _check_labels(table: pd.DataFrame, settled: Collection[str]) -> list[Problem]:
     problems = []
+    for name in fact_columns(table):
+        doubt = "" if name in settled else unclear(table[name])
+        if doubt:
+            problems.append(Problem("mixed-column", name, doubt))
+        problems += [Problem("vague-level", f"{name}={v}", "") for v in vague_levels(table[name])]
     for name in [*class_columns(table), *number_columns(table)]:
         missing = int(table[name].isna().sum())
         if missing:

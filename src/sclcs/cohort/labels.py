@@ -10,11 +10,12 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sclcs._core import InputError, UnknownNameError, did_you_mean, name_first
+from sclcs._core import InputError, UnknownNameError, did_you_mean, name_first, read_json
+from sclcs.cohort.columns import ColumnRules, plain_values
 from sclcs.cohort.motion import MEAN_FD, with_mean_fd
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans
@@ -28,12 +29,6 @@ By = Literal["subject", "scan"]
 # Compared in lower case without spaces, dots, dashes and underscores; the first found is used.
 _SUBJECT_COLUMNS = ("participantid", "subjectid", "subid", "subject", "participant", "sub", "id")
 _SCAN_COLUMNS = ("scanid", "fileid", "scan", "filename", "file")
-
-# What people write for "not known": BIDS says n/a, REST-meta-MDD says [].
-_MISSING = frozenset({"", "n/a", "na", "nan", "none", "null", "[]"})
-
-_INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
-_FLOAT = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 # Columns that a cohort makes itself; a label of that name would overwrite them.
 _RESERVED = frozenset({"sample_id", "subject", "window", "scan", "start", "n_timepoints"})
@@ -51,11 +46,15 @@ class LabelTable:
         The cells of each column, in file order, all of one length.
     id_column : str, optional
         The column that names the subject or scan; found by its name if not given.
+    sidecar : mapping
+        What the JSON file beside the table says of its columns (BIDS: ``Levels``, ``Units``),
+        under the names that they have in a cohort.
     """
 
     source: Path
     columns: Mapping[str, Sequence[str]]
     id_column: str | None = None
+    sidecar: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.id_column is not None and self.id_column not in self.columns:
@@ -133,7 +132,11 @@ class LabelTable:
                 f"Columns of {self.source} have names that differ in case or punctuation only: "
                 f"{name_first(repeated)}; rename or remove one of each."
             )
-        values = {fact_name(name): _values(self.columns[name]) for name in kept}
+        rules = ColumnRules.of(sidecar=self.sidecar)
+        values = {
+            fact_name(name): plain_values(self.columns[name], rules.levels.get(fact_name(name), ()))
+            for name in kept
+        }
         return [{name: column[row] for name, column in values.items()} for row in range(len(self))]
 
     def keep_rows(self, rows: Sequence[int]) -> LabelTable:
@@ -164,7 +167,10 @@ def read_label_table(
     """
     path = Path(path)
     columns = read_table_file(path, all_sheets=all_sheets)
-    return LabelTable(path, columns, id_column)
+    beside = path.with_suffix(".json")
+    told = read_json(beside) if beside.is_file() else {}
+    sidecar = {fact_name(name): said for name, said in told.items() if isinstance(said, dict)}
+    return LabelTable(path, columns, id_column, sidecar)
 
 
 def fact_name(column: str) -> str:
@@ -181,17 +187,6 @@ def fact_name(column: str) -> str:
 
 def _bare(name: str) -> str:
     return re.sub(r"[\s._-]+", "", name).lower()
-
-
-def _values(cells: Sequence[str]) -> list[Any]:
-    """Turn a column of text into numbers if that loses nothing."""
-    known = [None if cell.strip().lower() in _MISSING else cell.strip() for cell in cells]
-    texts = [cell for cell in known if cell is not None]
-    if texts and all(_INTEGER.fullmatch(cell) for cell in texts):
-        return [None if cell is None else int(cell) for cell in known]
-    if texts and all(_FLOAT.fullmatch(cell) for cell in texts):
-        return [None if cell is None else float(cell) for cell in known]
-    return known
 
 
 def attach_labels(scans: Scans, table: LabelTable, by: By | None = "subject") -> Scans:
@@ -239,7 +234,9 @@ def attach_labels(scans: Scans, table: LabelTable, by: By | None = "subject") ->
         *(p for p in scans.problems if p.kind != "duplicate-id"),  # found again by Scans
         *_label_problems(scans, keys, ids, row_of, table.source),
     ]
-    source = {"source": str(table.source), "id_column": id_column, "by": by}
+    source: dict[str, Any] = {"source": str(table.source), "id_column": id_column, "by": by}
+    if table.sidecar:
+        source["sidecar"] = dict(table.sidecar)
     return Scans(kept, scans.regions, scans.tr, {**scans.provenance, "labels": source}, problems)
 
 

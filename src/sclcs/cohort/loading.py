@@ -20,8 +20,10 @@ from sclcs._core import (
     track,
 )
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.columns import ColumnRules, read_columns
 from sclcs.cohort.labels import LabelTable, match_ids, read_label_table
 from sclcs.cohort.motion import with_mean_fd
+from sclcs.cohort.problems import raise_for
 from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.cohort.scans import Scans
 from sclcs.cohort.signals import LENGTH_COLUMN, fingerprints, iterate_rows, padded
@@ -73,12 +75,14 @@ class Relabelled:
 
 def label_cohort(
     path: str | os.PathLike[str],
-    table: str | os.PathLike[str] | LabelTable,
+    table: str | os.PathLike[str] | LabelTable | None = None,
     *,
     id_column: str | None = None,
     by: LabelBy | None = None,
     columns: Sequence[str] | None = None,
     partial: bool = False,
+    levels: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> tuple[Cohort, Relabelled]:
     """Add the columns of a table to a stored cohort, or replace them.
 
@@ -93,7 +97,8 @@ def label_cohort(
         The cohort.
     table : path-like or LabelTable
         A csv, tsv or xlsx file with one row per subject, scan or sample. Whole columns of
-        numbers become numbers, ids keep their zeros, motion becomes ``mean_fd``.
+        numbers become numbers, ids keep their zeros, motion becomes ``mean_fd``. Without one,
+        the columns that `levels` and `missing` name are read again as they are in the cohort.
     id_column : str, optional
         The column of ids; recognised by its name if not given.
     by : {"subject", "scan", "sample"}, optional
@@ -102,6 +107,8 @@ def label_cohort(
         Take these columns only, as they are named in the cohort.
     partial : bool
         Allow subjects without a row: they keep what they have, or are unknown in new columns.
+    levels, missing : sequence of str
+        The classes of columns, and what else means not known in them: ``["group=HC,None"]``.
 
     Returns
     -------
@@ -115,6 +122,8 @@ def label_cohort(
     """
     _restore(path)
     cohort = Cohort.open(path)
+    if table is None:
+        table = _own_table(cohort, ColumnRules.of(levels, missing).asked)
     labels = table if isinstance(table, LabelTable) else read_label_table(table, id_column)
     column = labels.find_id_column("scan" if by == "scan" else "subject")
     labels = replace(labels, id_column=column)
@@ -130,12 +139,18 @@ def label_cohort(
     found = _chosen(facts, columns)
     old = cohort.samples
     new = old.copy()
-    for name in found:
-        values = [
+    joined = {
+        name: [
             facts[row_of[key]][name] if key in row_of else _kept(old, name, sample)
             for key, sample in zip(keys, old.index, strict=True)
         ]
-        new[name] = pd.Series(values, index=old.index).infer_objects()
+        for name in found
+    }
+    rules = ColumnRules.of(levels, missing, labels.sidecar)
+    values, told, problems = read_columns(joined, rules)
+    raise_for(problems)
+    for name in found:
+        new[name] = pd.Series(values[name], index=old.index).infer_objects()
     done = Relabelled(
         str(labels.source),
         column,
@@ -146,11 +161,27 @@ def label_cohort(
         len(labels) - len({row_of[key] for key in keys if key in row_of}),
         cohort.fingerprint,
     )
-    return _write(path, cohort, clean_table(new), done), done
+    return _write(path, cohort, clean_table(new), done, told), done
+
+
+def _own_table(cohort: Cohort, names: Sequence[str]) -> LabelTable:
+    """Return columns of a cohort as a table by samples."""
+    if not names:
+        raise InputError("Expected a table of labels, or --levels or --missing of some column.")
+    cells = {
+        name: ["" if pd.isna(value) else str(value) for value in cohort.labels(name)]
+        for name in names
+    }
+    columns = {"sample_id": cohort.sample_ids, **cells}
+    return LabelTable(Path("samples.csv"), columns, "sample_id")
 
 
 def _write(
-    path: str | os.PathLike[str], cohort: Cohort, samples: pd.DataFrame, done: Relabelled
+    path: str | os.PathLike[str],
+    cohort: Cohort,
+    samples: pd.DataFrame,
+    done: Relabelled,
+    told: Mapping[str, Any],
 ) -> Cohort:
     before, content = fingerprints(
         cohort.signals, (cohort.samples, samples), cohort.regions, cohort.tr
@@ -161,7 +192,9 @@ def _write(
             f"expected {cohort.fingerprint[:8]}); import the cohort again."
         )
     history = [*cohort.provenance.get("relabelled", []), asdict(done)]
-    replace_samples(path, samples, content, cohort.provenance | {"relabelled": history})
+    columns = {**cohort.provenance.get("columns", {}), **told}
+    changes = {"relabelled": history, "columns": columns}
+    replace_samples(path, samples, content, cohort.provenance | changes)
     return Cohort.open(path)
 
 

@@ -15,6 +15,7 @@ from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 
 __all__ = [
     "KINDS",
+    "NEVER_SKIPPED",
     "OnBad",
     "Problem",
     "check_scan",
@@ -73,6 +74,24 @@ KINDS: Mapping[str, Kind] = {
         "Rows of the label table without a scan",
         "remove the rows, or ignore them with --on-bad skip (on_bad='skip')",
     ),
+    "mixed-column": Kind(
+        "Columns in which some cells do not fit",
+        "correct the cells, write n/a where nothing is known, or say what the column holds: "
+        "--missing COLUMN=CELL,CELL (missing=), --levels COLUMN=CLASS,CLASS (levels=)",
+    ),
+    "class-or-missing": Kind(
+        "Columns with None, which may be a class or mean that nothing is known",
+        "say which: --levels COLUMN=None,OTHER (levels=) or --missing COLUMN=None (missing=)",
+    ),
+    "code-or-number": Kind(
+        "Columns of numbers with one that may mean that nothing is known",
+        "say which: --missing COLUMN=CODE (missing=), or --missing COLUMN= if it is a number",
+    ),
+    "vague-level": Kind(
+        "Classes whose name may mean that nothing is known",
+        "if so, `sclcs cohort label COHORT --missing COLUMN=CLASS`",
+        fatal=False,
+    ),
     "high-motion": Kind(
         "Scans left out because their head moved more than --max-fd allows",
         "raise --max-fd (max_fd=) to keep them",
@@ -128,6 +147,10 @@ KINDS: Mapping[str, Kind] = {
         "make the store again from its source",
     ),
 }
+
+
+#: What no scan can be dropped for: which of them is right is not known.
+NEVER_SKIPPED = {"duplicate-id", "mixed-column", "class-or-missing", "code-or-number"}
 
 
 @dataclass(frozen=True)

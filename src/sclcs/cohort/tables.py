@@ -29,6 +29,7 @@ from sclcs._core import (
     require_existing,
     unguard_cell,
 )
+from sclcs.cohort.columns import MAX_CLASSES, NEVER_QUANTITIES
 
 __all__ = [
     "class_columns",
@@ -44,8 +45,6 @@ __all__ = [
 
 
 REQUIRED = ("subject", "window")
-MAX_CLASSES = 30
-NEVER_QUANTITIES = ("site", "scanner", "session")  # whatever code people give them
 _BOOKKEEPING = {"subject", "window", "scan", "start", "n_timepoints"}
 
 
@@ -305,11 +304,28 @@ def _excel_sheets(path: Path) -> list[list[list[str]]]:
     with explain_damage(path, "an Excel workbook"), warnings.catch_warnings():
         # Styles and validations it cannot keep do not matter: only values are read.
         warnings.simplefilter("ignore", UserWarning)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        shown, written = (
+            openpyxl.load_workbook(path, read_only=True, data_only=values)
+            for values in (True, False)
+        )
         try:
-            return [_sheet_rows(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
+            sheets = [_sheet_rows(sheet.iter_rows(values_only=True)) for sheet in shown.worksheets]
+            formulas = [
+                f"{sheet.title}!{cell.coordinate}"
+                for sheet, rows in zip(written.worksheets, sheets, strict=True)
+                for cells, row in zip(sheet.iter_rows(), rows, strict=False)
+                for cell, value in zip(cells, row, strict=False)
+                if not value and cell.data_type == "f"
+            ]
         finally:
-            book.close()
+            shown.close()
+            written.close()
+    if formulas:
+        raise UnreadableFileError(
+            f"Expected values in {path}, found formulas that were never calculated: "
+            f"{name_first(formulas)}; open it in Excel or LibreOffice and save it again."
+        )
+    return sheets
 
 
 def _sheet_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]]:

@@ -304,7 +304,9 @@ def _asked(ranking: Ranking, name: str) -> Any:  # noqa: ANN401
 
 def _covariates(ranking: Ranking) -> str:
     names = _asked(ranking, "covariates")
-    return f"Covariates were projected out: {', '.join(names)}." if names else ""
+    held = _asked(ranking, "columns") or {}
+    told = [f"{name} ({held[name]})" if name in held else str(name) for name in names or ()]
+    return f"Covariates were projected out: {', '.join(told)}." if told else ""
 
 
 def _averaged(rankings: list[Ranking]) -> str:

@@ -402,6 +402,7 @@ class Question:
             "within": self.within,
             "harmonise": self.harmonise,
             "folds": asdict(self.folds),
+            "columns": self._held(),
             "exchangeable": self.exchangeable,
             "exclude_same_subject": self.rules.exclude_same_subject,
             "overlapping": self.rules.overlapping,
@@ -411,6 +412,19 @@ class Question:
             "repeated": self.target.kind != "subject" and self.cases.repeated,
             "left_out_subjects": [] if self.target.kind == "subject" else self.cases.left_out,
             "unlabelled_samples": self.n_unlabelled,
+        }
+
+    def _held(self) -> dict[str, str]:
+        """Say what the target and the covariates were taken for."""
+        if self.target.kind == "subject":
+            return {}
+        columns = {name: self.cases.table[name] for name in self.covariates}
+        kinds = {**self.kinds, self.target.name: self.target.kind}
+        return {
+            name: f"number, {column.min():g} to {column.max():g}"
+            if kinds[name] == "number"
+            else f"classes, {name_first(sorted(column.dropna().map(str).unique()))}"
+            for name, column in {self.target.name: self.cases.target, **columns}.items()
         }
 
     @property

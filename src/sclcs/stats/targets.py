@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs._core import CLASS_NUMBERS, FEWEST_PER_CLASS, InputError, name_first
-from sclcs.cohort import NEVER_QUANTITIES, label_column
+from sclcs.cohort import NEVER_QUANTITIES, label_column, unclear, vague_levels
 
 __all__ = [
     "KINDS",
@@ -151,6 +151,13 @@ def find_target(samples: pd.DataFrame, target: str | Target, treat_as: TreatAs =
     kind = column_kind(column, target, treat_as)
     if kind == "classes" and treatment_of(target, treat_as) == "classes":
         _refuse_many_classes(target, column, samples["subject"])
+    vague = vague_levels(column) if kind == "classes" else []
+    if vague and treatment_of(target, treat_as) is None:
+        raise InputError(
+            f"{name_first(vague)} of {target} may be a class or mean that nothing is known: "
+            f"`sclcs cohort label COHORT --missing {target}={vague[0]}` leaves these samples out, "
+            f"--as {target}=classes compares them as a class."
+        )
     return Target(target, kind)
 
 
@@ -178,6 +185,13 @@ def column_kind(column: pd.Series, name: str, treat_as: TreatAs = None) -> Treat
             "the treatment out (or say --as COLUMN=number of the column that is meant), or give "
             "a column of numbers."
         )
+    if wanted is None:
+        doubt = unclear(column.rename(name))
+        if doubt:
+            raise InputError(
+                f"{name} is not clear: {doubt}. Correct the table, or say what it is: "
+                f"`sclcs cohort label COHORT --missing {name}=...`, or --as {name}=classes."
+            )
     if not numeric:
         return "classes"
     return wanted or _usual_kind(name, column)
@@ -419,7 +433,18 @@ def covariate_kinds(
     samples: pd.DataFrame, names: Sequence[str], treat_as: TreatAs = None
 ) -> dict[str, str]:
     """Return for every covariate whether it is classes or a number; all samples tell."""
-    return {name: column_kind(label_column(samples, name), name, treat_as) for name in names}
+    kinds: dict[str, str] = {}
+    for name in names:
+        column = label_column(samples, name)
+        kinds[name] = column_kind(column, name, treat_as)
+        n_subjects = int(samples["subject"][column.notna()].nunique())
+        if kinds[name] == "classes" and column.nunique() > max(2, n_subjects / 2):
+            raise InputError(
+                f"{name} has {column.nunique()} classes on {n_subjects} subjects; as a covariate "
+                "they would take out the subjects themselves. Give a column of numbers, or join "
+                "classes."
+            )
+    return kinds
 
 
 def complete_column(cases: Cases, name: str) -> pd.Series:

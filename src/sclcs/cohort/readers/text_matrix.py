@@ -244,13 +244,15 @@ def _comment_header(
 
 
 def _number(cell: str) -> float:
+    """Read a number; Python would take 1_234 for one, which no other program does."""
+    if "_" in cell:
+        raise ValueError(f"could not convert string to float: {cell!r}")
     return float("nan") if cell.lower() in _MISSING else float(cell)
 
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        _number(cell or "?")  # an empty first cell is pandas' header over its index
     except ValueError:
-        # An empty first cell is pandas' header over its index; n/a is a missing number.
-        return cell.lower() in _MISSING - {""}
+        return False
     return True
