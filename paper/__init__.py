@@ -1,6 +1,6 @@
 """The paper's tables and figures made again, ours beside the paper's, and our own studies.
 
-Run from a checkout: ``python -m paper`` lists them, ``python -m paper table2 --cohort C --out DIR``
+Run from a checkout: ``python -m paper`` lists them, ``python -m paper table2 --cohort C``
 makes one. Not part of the installed package.
 """
 
@@ -16,7 +16,7 @@ __all__ = ["EXPERIMENTS", "Experiment", "Options", "paper_table", "run_all", "ru
 #: Importing one puts it on the list: the paper's, in this order, then ours.
 _MODULES = (
     "table2", "table7", "figure5", "table4", "figure8", "figure3", "table10", "table9", "table11",
-    "table6", "ablation", "sound", "soundness", "estimation", "multiverse", "kinds",
+    "table6", "ablation", "soundness", "estimation", "kinds",
 )  # fmt: skip
 for _name in _MODULES:
     import_module(f"paper.{_name}")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from paper.run import run_all, run_experiment
@@ -15,6 +16,8 @@ from sclcs._core import InputError, show_progress
 from sclcs.cli.main import run_command
 
 ALL = "all"
+DEFAULT_OUT = Path("reproduced")
+PRINTED = 2  # tables on the screen: one of each task
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -26,9 +29,11 @@ def paper(
     ] = None,
     *,
     cohort: Annotated[Path | None, typer.Option(help="The cohort.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; reproduced/NAME if not given.")
+    ] = None,
     fc: Annotated[
-        Path | None, typer.Option(help="FC store of the cohort; OUT/fc if not given.")
+        Path | None, typer.Option(help="FC store of the cohort; fc beside OUT if not given.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the first repeat.")] = None,
     repeats: Annotated[int | None, typer.Option(help="Of every method.")] = None,
@@ -45,10 +50,6 @@ def paper(
     family_splits: Annotated[
         int | None, typer.Option(help="Random halves of the families of operators (estimation).")
     ] = None,
-    beside: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another preprocessing of the same scans (multiverse); may be repeated."),
-    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes and threads.")] = None,
     toy: Annotated[
         bool, typer.Option("--toy", help="Try the machinery: few operators, epochs, repeats.")
@@ -58,13 +59,13 @@ def paper(
 
     A stopped run resumes where it stopped when the same command is given again.
 
-    Example: `python -m paper table2 --cohort abide.zarr --out results/table2`
+    Example: `python -m paper table2 --cohort abide.zarr`
     """
     if name is None:
         _list()
         return
-    if cohort is None or out is None:
-        raise InputError(f"Expected --cohort COHORT and --out DIR for {name}.")
+    if cohort is None:
+        raise InputError(f"Expected --cohort COHORT for {name}; `sclcs import` makes one.")
     options: dict[str, Any] = {
         "seed": seed,
         "repeats": repeats,
@@ -77,24 +78,33 @@ def paper(
         "spis": _words(spis),
         "splits": splits,
         "family_splits": family_splits,
-        "beside": [str(path) for path in beside or []],
         "jobs": jobs,
         "toy": toy,
     }
     command = " ".join(["python -m paper", *map(shlex.quote, sys.argv[1:])])
+    folder = out or (DEFAULT_OUT if name == ALL else DEFAULT_OUT / name)
     if name == ALL:
-        run_all(cohort, out, fc=fc, command=command, **options)
+        summaries = run_all(cohort, folder, fc=fc, command=command, **options)
     else:
-        run_experiment(name, cohort, out, fc=fc, command=command, **options)
-    for made in EXPERIMENTS if name == ALL else [name]:
-        folder = out / made if name == ALL else out
-        typer.echo(f"{made}: {folder}/README.md, table.md, figure.png, summary.csv")
+        store = fc or folder.parent / "fc"
+        summary = run_experiment(name, cohort, folder, fc=store, command=command, **options)
+        summaries = {name: summary}
+    for made, summary in summaries.items():
+        _print_tables(made, summary, folder / made if name == ALL else folder)
+
+
+def _print_tables(name: str, summary: pd.DataFrame, folder: Path) -> None:
+    tables = EXPERIMENTS[name].tables(summary)
+    for table in tables[:PRINTED]:
+        typer.echo(table.text())
+    rest = f" ({len(tables) - PRINTED} more tables)" if len(tables) > PRINTED else ""
+    typer.echo(f"{name}: {folder}/table.md{rest}, table.tex, summary.csv, figure.png")
 
 
 def _list() -> None:
     for known in EXPERIMENTS.values():
         typer.echo(f"{known.name:11} {known.title}\n{'':11} {known.paper}")
-    typer.echo(f"\npython -m paper NAME --cohort C --out DIR; {ALL} runs all, --toy tries one.")
+    typer.echo(f"\npython -m paper NAME --cohort C; {ALL} runs all, --toy tries one.")
 
 
 def _words(text: str | None) -> list[str] | None:

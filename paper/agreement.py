@@ -6,6 +6,7 @@ The yardsticks: what a random order reaches, and an estimate without any core-se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -26,8 +27,9 @@ MEASURES = (*(f"ndcg@{cut}" for cut in CUTS), "kendall")
 REGRET = "regret"
 CHANCE = "chance"  # operators in a random order
 PRIOR = "prior"  # no scan at all: a few exact scores, and the geometry that comes with the package
+HALVES = "halves"  # two random halves of the subjects: what other people would give
 #: Rows of a comparison of selectors that need no core-set.
-YARDSTICKS = (CHANCE, PRIOR)
+YARDSTICKS = (CHANCE, PRIOR, HALVES)
 
 Choose = Callable[[Setup, Cell], CoreSet]
 Subsets = Mapping[str, Sequence[str]]
@@ -42,7 +44,7 @@ def measure_agreement(
     setup: Setup,
     cells: Sequence[Cell],
     choose: Choose,
-    scorer: Scorer | None = None,
+    scorers: Sequence[Scorer] = (),
     subsets: Subsets | None = None,
 ) -> Iterator[Measured]:
     """Choose core-sets, score all operators on them, compare with the scores on all samples.
@@ -56,7 +58,7 @@ def measure_agreement(
         With at least ``task``, ``ratio`` and ``repeat``.
     choose : callable
         From a cell to its core-set.
-    scorer : Scorer, optional
+    scorers : sequence of Scorer
         The setup's by default.
     subsets : mapping, optional
         Operators over which agreement is measured, by name. By default all, without a name.
@@ -65,15 +67,19 @@ def measure_agreement(
     ------
     cell, rows
     """
-    scorer = scorer or setup.scorer
-    full = {task: scorer.full(task) for task in dict.fromkeys(cell["task"] for cell in cells)}
+    asked = scorers or (setup.scorer,)
+    tasks = dict.fromkeys(cell["task"] for cell in cells)
+    full = [{task: scorer.full(task) for task in tasks} for scorer in asked]
     ordered = sorted(cells, key=lambda cell: int(cell["repeat"]))
     for start in range(0, len(ordered), CELLS_AT_ONCE):
         members = ordered[start : start + CELLS_AT_ONCE]
         cores = _choose_once(setup, members, choose, "choosing core-sets")
         requests = [(cell["task"], core) for cell, core in zip(members, cores, strict=True)]
-        for cell, found in zip(members, scorer.core(requests), strict=True):
-            yield cell, agreement_rows(full[cell["task"]], found, subsets)
+        found = [scorer.core(requests) for scorer in asked]
+        for cell, *tables in zip(members, *found, strict=True):
+            pairs = zip(full, tables, strict=True)
+            rows = [agreement_rows(known[cell["task"]], core, subsets) for known, core in pairs]
+            yield cell, list(chain.from_iterable(rows))
 
 
 def _choose_once(setup: Setup, cells: Sequence[Cell], choose: Choose, what: str) -> list[CoreSet]:
@@ -144,24 +150,25 @@ RANDOM_ORDERS = 200
 NO_CORE_SET = 0.0
 
 
-def yardstick_cells(setup: Setup) -> list[Cell]:
+def yardstick_cells(setup: Setup, methods: Sequence[str] = (CHANCE, PRIOR)) -> list[Cell]:
     """Return the cells of the yardsticks, one of each task."""
     return [
         {"task": task, "method": method, "ratio": NO_CORE_SET, "repeat": setup.options.seed}
         for task in setup.options.tasks
-        for method in YARDSTICKS
+        for method in methods
     ]
 
 
 def agreement_and_yardsticks(
-    setup: Setup, cells: Sequence[Cell], scorer: Scorer, subsets: Subsets | None = None
+    setup: Setup, cells: Sequence[Cell], scorers: Sequence[Scorer], subsets: Subsets | None = None
 ) -> Iterator[Measured]:
     """Measure yardsticks, and core-sets that are chosen for the task that is ranked."""
     for cell in cells:
         if cell["method"] in YARDSTICKS:
-            yield cell, yardstick_rows(setup, scorer, cell, subsets)
+            rows = [yardstick_rows(setup, scorer, cell, subsets) for scorer in scorers]
+            yield cell, list(chain.from_iterable(rows))
     chosen = [cell for cell in cells if cell["method"] not in YARDSTICKS]
-    yield from measure_agreement(setup, chosen, choose_for_task, scorer, subsets)
+    yield from measure_agreement(setup, chosen, choose_for_task, scorers, subsets)
 
 
 def yardstick_rows(
@@ -176,7 +183,7 @@ def yardstick_rows(
     cell : dict
         With ``task`` and ``method``: ``chance``, operators in a random order (many of them); or
         ``prior``, an estimate from the exact scores of the panel and the geometry of operators
-        that comes with the package.
+        that comes with the package; or ``halves``, the rankings of two halves of the subjects.
     subsets : mapping, optional
         See :func:`agreement_rows`.
 
@@ -185,6 +192,8 @@ def yardstick_rows(
     list of dict
     """
     full = scorer.full(cell["task"])
+    if cell["method"] == HALVES:
+        return list(ceiling_rows(scorer, cell["task"], setup.options.splits, cell["repeat"]))
     guesses = {
         CHANCE: lambda: [shuffled(full, number) for number in range(RANDOM_ORDERS)],
         PRIOR: lambda: [estimate_without_scans(setup, full)],

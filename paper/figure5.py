@@ -61,8 +61,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 def _caption(facts: dict[str, str]) -> str:
     return (
         f"Ranking for {facts['task']}: the best samples (rank) against a draw balanced by the "
-        f"density of scores (density); score `{facts['score']}`, gain `{facts['gain']}`. In "
-        "percent: our mean ±std (worst). The paper shows a figure without numbers."
+        "density of scores (density); the paper shows a figure without numbers"
     )
 
 

@@ -70,8 +70,6 @@ PAPER_METHODS = (
     "sclcs-dense",
     "sps-mha",
 )
-#: What the paper does not have: designs that train nothing, and the cover of a trained space.
-OUR_METHODS = ("subjects", "pairs", "stratified", "kcenter")
 PAPER_RATIOS = (0.1, 0.3, 0.5)
 WHOLE_NUMBERS = (
     "repeats",
@@ -83,7 +81,7 @@ WHOLE_NUMBERS = (
     "jobs",
 )
 #: Options that decide which cells there are, not what is found in them.
-WHICH_CELLS = ("repeats", "draws", "ratios", "methods", "tasks", "family_splits", "beside", "jobs")
+WHICH_CELLS = ("repeats", "draws", "ratios", "methods", "tasks", "family_splits", "jobs")
 TOY_OPERATORS = (
     "cov_EmpiricalCovariance",
     "kendalltau",
@@ -124,8 +122,6 @@ class Options:
     family_splits : int
         Random halves of the families of operators: one is known, the other is estimated. Split
         s has the number ``seed + s``.
-    beside : sequence of str
-        Other cohorts of the same scans, preprocessed in other ways (``multiverse``).
     jobs : int
         Processes that compute matrices and threads that rank; no part of the result.
     toy : bool
@@ -137,13 +133,12 @@ class Options:
     draws: int = 20
     epochs: int = 200
     classifier_epochs: int | None = None
-    ratios: tuple[float, ...] = (0.02, 0.05, *PAPER_RATIOS)
-    methods: tuple[str, ...] = PAPER_METHODS + OUR_METHODS
+    ratios: tuple[float, ...] = PAPER_RATIOS
+    methods: tuple[str, ...] = PAPER_METHODS
     tasks: tuple[str, ...] = ("subject", "diagnosis")
     spis: str | tuple[str, ...] = "paper-fast"
     splits: int = 50
     family_splits: int = 5
-    beside: tuple[str, ...] = ()
     jobs: int = 1
     toy: bool = False
 

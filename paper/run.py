@@ -142,46 +142,6 @@ def _number(value: Any) -> Any:  # noqa: ANN401
     return value.item()  # numpy scalars; anything else is a programming error
 
 
-def readme(facts: Mapping[str, Any]) -> str:
-    """Return what was run, how, and what the files are.
-
-    Parameters
-    ----------
-    facts : mapping
-        The content of ``config.json``.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
-    cohort, options = facts["cohort"], facts["options"]
-    people = f"{cohort['samples']} samples of {cohort['subjects']} subjects"
-    effort = f"{facts['cells']} cells, {facts['cpu_seconds']:.0f} CPU seconds"
-    epochs = f"Encoder {options['epochs']} epochs, classifier {options['classifier_epochs']}"
-    toy = "\nA toy run: sizes were cut down to try the machinery.\n" if options["toy"] else ""
-    return f"""# {facts["name"]}: {facts["title"]}
-
-In the paper: {facts["paper"]}.
-
-```text
-{facts["command"]}
-```
-{toy}
-- {people}, fingerprint `{cohort["fingerprint"][:8]}`.
-- {effort} besides trainings and matrices that were kept.
-- {epochs}, {options["repeats"]} repeats.
-
-| file | what |
-|---|---|
-| `cells.csv` | one row per measurement |
-| `summary.csv` | mean, std (ddof 1), worst, and the paper's numbers |
-| `table.md`, `table.tex` | the same for people |
-| `figure.png` | the picture |
-| `config.json` | options, versions, times |
-"""
-
-
 FIGURE_DPI = 80  # figures are kept in the repository
 
 
@@ -209,7 +169,7 @@ def run_experiment(
     out : path-like
         Folder for ``cells.csv`` (one row per measurement), ``summary.csv`` (the paper's
         numbers beside ours), ``table.md``, ``table.tex``, ``figure.png``, ``figure.svg``,
-        ``config.json`` and ``README.md``.
+        and ``config.json``.
     fc : path-like, optional
         FC store of the cohort; ``out/fc`` by default. Operators that it lacks are computed.
     toy : bool
@@ -374,7 +334,6 @@ def _write(
     for ending in ("png", "svg"):
         save_figure(figure, folder / f"figure.{ending}", FIGURE_DPI)
     write_json(folder / "config.json", plain(facts))
-    write_text(folder / "README.md", readme(facts))
     return summary
 
 

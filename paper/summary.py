@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paper.agreement import MEASURES, REGRET, YARDSTICKS
-from paper.options import VARIANTS, known_methods
-from paper.tables import Table, beside, number, paper_table, spread
+from paper.options import PAPER_METHODS, PAPER_RATIOS, VARIANTS, known_methods
+from paper.tables import Table, paper_table, spread
 from sclcs.report.figures import BLUE, INK, MUTED, ORANGE, finish
 
 PERCENT = 100.0
@@ -129,21 +130,6 @@ def summarise_measures(measured: pd.DataFrame, keys: Sequence[str]) -> pd.DataFr
     return pd.concat([agreed, lost], ignore_index=True)
 
 
-def shown_measure(measure: str) -> str:
-    """Return what a table of a measure shows, for its caption."""
-    if measure == REGRET:
-        return (
-            "Regret: what the operator that is best on the core-set loses on everybody, of best "
-            "minus median"
-        )
-    return f"{measure.replace('ndcg', 'nDCG')} with the full ranking"
-
-
-def regret_first(facts: Mapping[str, str]) -> str:
-    """Return a sentence that opens the caption of a table of regrets, and of no other."""
-    return f"{shown_measure(REGRET)}. " if facts["measure"] == REGRET else ""
-
-
 def summarise_agreement(measured: pd.DataFrame, keys: Sequence[str], paper: str) -> pd.DataFrame:
     """Aggregate agreement and put the paper's nDCG beside it.
 
@@ -173,62 +159,200 @@ def method_order(methods: Sequence[str]) -> list[str]:
     return sorted(dict.fromkeys(methods), key=known.index)
 
 
+#: Scores and gains whose tables are written; all others are in ``summary.csv``.
+SHOWN = (("ratio", "raw"), ("cohen_d", "minmax"), ("sound", "minmax"))
+SCORE_WORDS = {
+    "ratio": "ratio of similarities, all pairs (nearest to the paper's numbers; not stated there)",
+    "cohen_d": "Cohen's d, all pairs",
+    "sound": "our default: explained share, or Cohen's d of windows that share no time points",
+}
+
+
 def agreement_tables(
     summary: pd.DataFrame,
     by: Sequence[str],
     caption: Callable[[dict[str, str]], str],
     row_keys: Sequence[str] = ("method",),
 ) -> list[Table]:
-    """Lay a summary out as the paper does: a row per method, a column per ratio, a table per k.
+    """Lay a summary out as the paper does: a row per method, columns nDCG@k by size.
 
     Parameters
     ----------
     summary : DataFrame
         Of :func:`summarise_agreement`.
     by : sequence of str
-        One table per combination of these columns.
+        One table per combination of these columns, ``score`` and ``gain`` among them.
     caption : callable
-        From such a combination to what the table shows.
+        From such a combination to what is ranked.
     row_keys : sequence of str
         Columns that name a row; the first is the method.
 
     Returns
     -------
     list of Table
-        Cells in percent: our mean, std and worst, then the paper's mean and std.
+        Cells in percent, mean and std; the paper's in the row below ours. Behind them tables of
+        the regret of the choice.
     """
-    shown = summary[summary["measure"] != "kendall"]
+    groups = {
+        tuple(map(str, values if isinstance(values, tuple) else (values,))): part
+        for values, part in summary.groupby(list(by), sort=False)
+    }
+    facts = [dict(zip(by, values, strict=True)) for values in groups]
+    named = list(zip(facts, groups.values(), strict=True))
+    shown = [
+        (known, part)
+        for score, gain in SHOWN
+        for known, part in named
+        if (known["score"], known["gain"]) == (score, gain)
+    ]
+    cuts = [name for name in MEASURES if name.startswith("ndcg")]
     tables = []
-    for values, part in shown.groupby([*by, "measure"], sort=False):
-        facts = dict(zip((*by, "measure"), map(str, values), strict=True))
-        chosen = part[~part["method"].isin(YARDSTICKS)]
-        ratios = sorted(set(chosen["ratio"]))
-        cells = {
-            (*(row[key] for key in row_keys), row["ratio"]): _cell(row)
-            for row in chosen.to_dict(orient="records")
-        }
-        for row in part[part["method"].isin(YARDSTICKS)].to_dict(orient="records"):
-            # Without a core-set there is no size: the same in every column.
-            name = tuple(row.get(key, "") for key in row_keys)
-            cells |= dict.fromkeys([(*name, ratio) for ratio in ratios], _cell(row))
-        names = {key[:-1] for key in cells}
-        order = method_order([name[0] for name in names])
-        lines = [
-            [*map(str, name), *(cells.get((*name, ratio), "–") for ratio in ratios)]
-            for name in sorted(names, key=lambda name: (order.index(name[0]), *name[1:]))
-        ]
-        measure = facts["measure"].replace("ndcg", "nDCG")
-        header = [*row_keys, *(f"{measure}, {ratio:g}" for ratio in ratios)]
-        tables.append(Table("-".join(facts.values()), caption(facts), header, lines))
+    for measures in (cuts, [REGRET]):
+        for known, part in shown:
+            chosen = part[part["measure"].isin(measures)]
+            if len(chosen):
+                name = "-".join([*known.values(), *(measures if measures == [REGRET] else [])])
+                words = _words(known, caption(known), measures)
+                tables.append(_paper_shaped(name, words, chosen, measures, row_keys))
     return tables
 
 
-def _cell(row: Mapping[Any, float]) -> str:
-    worst = PERCENT * row["worst"] if row["n"] > 1 else None
-    ours = spread(PERCENT * row["mean"], PERCENT * row["std"], worst)
-    paper = spread(PERCENT * row["paper_mean"], PERCENT * row["paper_std"])
-    undefined = f" [{number(row['undefined'], 0)} undefined]" if row["undefined"] else ""
-    return beside(ours + undefined, paper)
+def main_table(summary: pd.DataFrame) -> Table:
+    """Return nDCG@10 of both tasks, side by side, ours above the paper's.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        Of the experiment ``table2``.
+
+    Returns
+    -------
+    Table
+        The paper's sizes by the score that comes nearest to its numbers, then diagnosis by ours.
+    """
+    rows = [*PAPER_METHODS, "sclcs-official", "sclcs-dense-official", *YARDSTICKS]
+    chosen = summary[(summary["measure"] == "ndcg@10") & summary["method"].isin(rows)]
+    parts = []
+    for task, score, word in (
+        ("subject", "ratio", "fingerprinting"),
+        ("diagnosis", "ratio", "diagnosis"),
+        ("diagnosis", "sound", "diagnosis, sound score"),
+    ):
+        gain = dict(SHOWN)[score]
+        part = chosen[(chosen["task"] == task) & (chosen["score"] == score)]
+        part = part[(part["gain"] == gain) & part["ratio"].isin([0.0, *PAPER_RATIOS])]
+        if score == "sound":  # the paper's numbers stand once
+            part = part.assign(paper_mean=math.nan)
+        parts.append(part.assign(measure=word))
+    words = [str(part["measure"].iloc[0]) for part in parts]
+    caption = "nDCG@10 with the ranking on everybody, in percent: ours, the paper's below."
+    return _paper_shaped("main", caption, pd.concat(parts), words, ("method",))
+
+
+ALPHA, POWER = 0.05, 0.8
+
+
+def versus_random(summary: pd.DataFrame) -> list[Table]:
+    """Compare every method with random draws, and say which difference could have been seen.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        Of :func:`summarise_agreement`, with rows of the method ``random``.
+
+    Returns
+    -------
+    list of Table
+        One per task and score: difference of nDCG@10 in points, p (Welch, without correction for
+        the number of comparisons), and the smallest difference found with 80 % power.
+    """
+    from scipy.stats import t, ttest_ind_from_stats
+
+    cuts = summary[(summary["measure"] == "ndcg@10") & (summary["n"] > 1)]
+    tables = []
+    for score, gain in SHOWN:
+        of_score = cuts[(cuts["score"] == score) & (cuts["gain"] == gain)]
+        for task, part in of_score.groupby("task", sort=False):
+            draws = part[part["method"] == "random"].set_index("ratio")
+            cells: dict[str, dict[float, str]] = {}
+            for row in part[~part["method"].isin(["random", *YARDSTICKS])].to_dict("records"):
+                if row["ratio"] not in draws.index:
+                    continue
+                other = draws.loc[row["ratio"]]
+                ours, theirs = _three(row), _three(other)
+                p = ttest_ind_from_stats(*ours, *theirs, equal_var=False).pvalue
+                error = math.sqrt(row["std"] ** 2 / row["n"] + other["std"] ** 2 / other["n"])
+                freedom = min(row["n"], other["n"]) - 1
+                seen = (t.ppf(1 - ALPHA / 2, freedom) + t.ppf(POWER, freedom)) * error
+                gap = PERCENT * (row["mean"] - other["mean"])
+                text = f"{gap:+.0f} (p {p:.3f}; {PERCENT * seen:.0f})"
+                cells.setdefault(str(row["method"]), {})[row["ratio"]] = text
+            ratios = sorted({ratio for found in cells.values() for ratio in found})
+            rows = [
+                [name, *(cells[name].get(ratio, "–") for ratio in ratios)]
+                for name in method_order(list(cells))
+            ]
+            if rows:
+                caption = (
+                    f"{task}: nDCG@10 minus that of random draws, in points (p without correction;"
+                    " the smallest difference that would be seen with 80 % power). Score: "
+                    f"{SCORE_WORDS[score]}."
+                )
+                header = ["method", *(f"{ratio:g}" for ratio in ratios)]
+                tables.append(Table(f"{task}-{score}-{gain}-versus-random", caption, header, rows))
+    return tables
+
+
+def _three(row: Mapping[Any, Any] | pd.Series) -> tuple[float, float, int]:
+    return float(row["mean"]), float(row["std"]), int(row["n"])
+
+
+def _words(facts: Mapping[str, str], what: str, measures: Sequence[str]) -> str:
+    shown = (
+        "Regret: what the operator that looks best on the core-set loses on everybody, in percent "
+        "of best minus median"
+        if measures == [REGRET]
+        else f"Agreement with the ranking on everybody, nDCG in percent, gain `{facts['gain']}`"
+    )
+    return (
+        f"{what}. {shown}. Score: {SCORE_WORDS[facts['score']]}. Mean ±std, the paper's below; "
+        "*: some draws have no score."
+    )
+
+
+def _paper_shaped(
+    name: str, caption: str, part: pd.DataFrame, measures: Sequence[str], row_keys: Sequence[str]
+) -> Table:
+    sized = part[~part["method"].isin(YARDSTICKS)]
+    ratios = {name: sorted(set(sized.loc[sized["measure"] == name, "ratio"])) for name in measures}
+    columns = [(measure, ratio) for measure in measures for ratio in ratios[measure]]
+    rows: dict[tuple[str, ...], dict[tuple[str, float], Mapping[Any, Any]]] = {}
+    for row in part.to_dict(orient="records"):
+        alone = row["method"] in YARDSTICKS  # without a core-set there is no size
+        key = tuple(str(row.get(column, "")).replace("nan", "") for column in row_keys)
+        places = ratios[row["measure"]] if alone else [row["ratio"]]
+        rows.setdefault(key, {}).update({(row["measure"], ratio): row for ratio in places})
+    order = method_order([key[0] for key in rows])
+    lines = []
+    for key in sorted(rows, key=lambda key: (order.index(key[0]), *key[1:])):
+        found = [rows[key].get(column) for column in columns]
+        lines.append([*key, *("–" if row is None else _ours(row) for row in found)])
+        paper = ["" if row is None else _papers(row) for row in found]
+        if any(paper):
+            lines.append(["  paper", *[""] * (len(key) - 1), *paper])
+    header = [f"{measure.replace('ndcg', '')}, {ratio:g}" for measure, ratio in columns]
+    return Table(name, caption, [*row_keys, *header], lines)
+
+
+def _ours(row: Mapping[Any, float]) -> str:
+    undefined = "*" if row["undefined"] and row["n"] else ""
+    return spread(PERCENT * row["mean"], PERCENT * row["std"]) + undefined
+
+
+def _papers(row: Mapping[Any, float]) -> str:
+    if pd.isna(row["paper_mean"]):
+        return ""
+    return spread(PERCENT * row["paper_mean"], PERCENT * row["paper_std"])
 
 
 GREEN, PURPLE = "#2f7d5b", "#7a4fa3"

@@ -17,7 +17,6 @@ from paper.summary import (
     agreement_tables,
     beside_paper,
     paper_agreement,
-    regret_first,
     summarise_measures,
     usual,
 )
@@ -127,7 +126,7 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     for name, cut in _cuts(setup).items():
         own = [cell for cell in cells if cell["windows"] == name]
         if own:
-            yield from agreement_and_yardsticks(cut, own, cut.scorer)
+            yield from agreement_and_yardsticks(cut, own, (cut.scorer,))
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
@@ -144,11 +143,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 def _caption(facts: dict[str, str]) -> str:
     length, stride = PAPER_CUT if facts["windows"] == "usual" else OTHER_CUT
-    return regret_first(facts) + (
-        f"Windows {length}/{stride} ({facts['windows']}); ranking for {facts['task']}, score "
-        f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
-        "paper's."
-    )
+    return f"Windows {length}/{stride} ({facts['windows']}), {facts['task']}"
 
 
 def _draw(outcome: Outcome) -> Figure:

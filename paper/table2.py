@@ -1,4 +1,4 @@
-"""The main tables: every method, both tasks, all sizes, with the ceiling of two halves."""
+"""The main tables: every method, both tasks, all sizes, and what needs no core-set beside them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from paper.agreement import MEASURES, agreement_and_yardsticks, ceiling_rows, yardstick_cells
+from paper.agreement import HALVES, YARDSTICKS, agreement_and_yardsticks, yardstick_cells
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import (
+    SHOWN,
     agreement_tables,
     curves_by_ratio,
     grid,
-    shown_measure,
     summarise_agreement,
+    versus_random,
 )
-from paper.tables import Table, number
+from paper.tables import Table
 from sclcs.report.figures import MUTED
 
-CEILING = "halves"  # a row of the table that is no method
 KEYS = ("task", "method", "ratio")
-TASKS = {"subject": "fingerprinting", "diagnosis": "diagnosis"}
+TASKS = {"subject": "Fingerprinting", "diagnosis": "Diagnosis"}
 
 
 def _cells(setup: Setup) -> list[Cell]:
@@ -33,20 +33,11 @@ def _cells(setup: Setup) -> list[Cell]:
         for ratio in options.ratios
         for seed in options.seeds(method)
     ]
-    # Two halves of the subjects: what is noise. Not a core-set, so it has no ratio.
-    return [*cells, *yardstick_cells(setup)] + [
-        {"task": task, "method": CEILING, "ratio": 0.5, "repeat": options.seed}
-        for task in options.tasks
-    ]
+    return [*cells, *yardstick_cells(setup, YARDSTICKS)]
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
-    for cell in cells:
-        if cell["method"] == CEILING:
-            halves = ceiling_rows(setup.scorer, cell["task"], setup.options.splits, cell["repeat"])
-            yield cell, list(halves)
-    rest = [cell for cell in cells if cell["method"] != CEILING]
-    yield from agreement_and_yardsticks(setup, rest, setup.scorer)
+    return agreement_and_yardsticks(setup, cells, (setup.scorer, setup.sound_scorer))
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
@@ -54,45 +45,26 @@ def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:
-    methods = summary[(summary["method"] != CEILING)]
-    return [*agreement_tables(methods, ("task", "score", "gain"), _caption), _ceiling(summary)]
+    tables = agreement_tables(summary, ("task", "score", "gain"), _caption)
+    return [*tables, *versus_random(summary)]
 
 
 def _caption(facts: dict[str, str]) -> str:
-    return (
-        f"{shown_measure(facts['measure'])}, {TASKS.get(facts['task'], facts['task'])}, score "
-        f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
-        "paper's mean ±std. The paper's score and gain are not stated."
-    )
-
-
-def _ceiling(summary: pd.DataFrame) -> Table:
-    halves = summary[summary["method"] == CEILING]
-    halves = halves[halves["measure"].isin(MEASURES)]
-    rows = [
-        [*map(str, key), *(number(100 * value) for value in part["mean"])]
-        for key, part in halves.groupby(["task", "score", "gain"], sort=False)
-    ]
-    caption = (
-        "Agreement of the rankings of two random halves of the subjects, in percent: what "
-        "another sample of people would give."
-    )
-    return Table("ceiling", caption, ["task", "score", "gain", *MEASURES], rows)
+    return TASKS.get(facts["task"], facts["task"])
 
 
 def _draw(outcome: Outcome) -> Figure:
     shown = outcome.summary[outcome.summary["measure"] == "ndcg@10"]
     tasks = list(dict.fromkeys(shown["task"]))
-    kinds = [("cohen_d", "minmax"), ("ratio", "raw")]
-    figure, axes = grid(len(tasks), len(kinds), (4.6, 3.1))
+    figure, axes = grid(len(tasks), len(SHOWN), (3.9, 2.9))
     for row, task in enumerate(tasks):
-        for column, (score, gain) in enumerate(kinds):
+        for column, (score, gain) in enumerate(SHOWN):
             chosen = shown[(shown["score"] == score) & (shown["gain"] == gain)]
             part = chosen[chosen["task"] == task]
             panel = axes[row][column]
             title = f"{TASKS.get(task, task)}: {score}, {gain}"
-            curves_by_ratio(panel, part[part["method"] != CEILING], title, "nDCG@10")
-            for level in part.loc[part["method"] == CEILING, "mean"]:
+            curves_by_ratio(panel, part, title, "nDCG@10" if column == 0 else "")
+            for level in part.loc[part["method"] == HALVES, "mean"]:
                 panel.axhline(level, color=MUTED, linewidth=1, linestyle=":")
             panel.set_ylim(0, 1.03)
     axes[0][0].legend(frameon=False, fontsize=7, loc="lower right")
@@ -115,5 +87,6 @@ EXPERIMENT = register(
         summarise=_summarise,
         tables=_tables,
         draw=_draw,
+        version=2,
     )
 )

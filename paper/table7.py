@@ -14,7 +14,6 @@ from paper.summary import (
     agreement_tables,
     grid,
     paired_bars,
-    regret_first,
     summarise_agreement,
     usual,
 )
@@ -59,11 +58,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
 
 
 def _caption(facts: dict[str, str]) -> str:
-    return regret_first(facts) + (
-        f"Ranking for {facts['task']}, by what the baselines' classifier learned (label); score "
-        f"`{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / the "
-        "paper's mean ±std."
-    )
+    return f"Ranking for {facts['task']}, by what the baselines' classifier learned (label)"
 
 
 def _draw(outcome: Outcome) -> Figure:

@@ -15,7 +15,6 @@ from paper.summary import (
     agreement_tables,
     beside_paper,
     paper_agreement,
-    regret_first,
     summarise_measures,
     usual,
 )
@@ -61,7 +60,7 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     known = set(scorer.operators)
     subsets = {name: [spi for spi in members if spi in known] for name, members in sets.items()}
     counts = {name: len(members) for name, members in subsets.items()}
-    for cell, rows in agreement_and_yardsticks(setup, cells, scorer, subsets):
+    for cell, rows in agreement_and_yardsticks(setup, cells, (scorer,), subsets):
         yield cell, [{**row, "compared": counts[row["operators"]]} for row in rows]
 
 
@@ -73,17 +72,12 @@ def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:
-    like_paper = summary[(summary["score"] == "ratio") & (summary["gain"] == "raw")]
     by = ("operators", "compared", "task", "score", "gain")
-    return agreement_tables(pd.concat([usual(summary), like_paper]), by, _caption)
+    return agreement_tables(summary, by, _caption)
 
 
 def _caption(facts: dict[str, str]) -> str:
-    return regret_first(facts) + (
-        f"Operators: {facts['operators']} ({facts['compared']}); ranking for {facts['task']}, "
-        f"score `{facts['score']}`, gain `{facts['gain']}`. In percent: our mean ±std (worst) / "
-        "the paper's."
-    )
+    return f"{facts['operators']} operators ({facts['compared']}), {facts['task']}"
 
 
 def _draw(outcome: Outcome) -> Figure:

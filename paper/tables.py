@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
 import pandas as pd
 
@@ -87,6 +88,20 @@ class Table:
         lines = ["| " + " | ".join(self.header) + " |", "|" + "---|" * len(self.header)]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         return f"{self.caption}\n\n" + "\n".join(lines) + "\n"
+
+    def text(self) -> str:
+        """Return the table for a terminal."""
+        lines = [list(self.header), *map(list, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        shown = [
+            "  ".join(
+                cell.ljust(width) if place == 0 else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        rule = "─" * max(map(len, shown))
+        return "\n".join([*wrap(self.caption, 100), "", shown[0], rule, *shown[1:], ""])
 
     def latex(self) -> str:
         """Return the table in LaTeX (needs booktabs)."""

@@ -262,7 +262,7 @@ def answers_table(cells: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Measure, and write cells, table and README."""
+    """Measure, and write the table with its command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(dest="kind", required=True)
     one = kinds.add_parser("simulated")
@@ -288,15 +288,15 @@ def main() -> None:
         table = psychosis_table(cells)
         command = f"psychosis {given.source.name} --work WORK --spis {given.spis}"
     else:
-        cells = with_other_runs(answers(given.runs), given.out / "cells.csv")
+        cells = with_other_runs(answers(given.runs), given.out.with_suffix(".csv"))
         table, command = answers_table(cells), f"runs {' '.join(run.name for run in given.runs)}"
-    given.out.mkdir(parents=True, exist_ok=True)
-    cells.to_csv(given.out / "cells.csv", index=False)
-    write_text(given.out / "table.md", table)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    if given.kind == "runs":  # the others are many, and their command makes them again
+        cells.to_csv(given.out.with_suffix(".csv"), index=False)
     called = f"python tools/ask_questions.py {command} --out results/{given.out.name}"
     head = f"# {given.out.name}\n\n```text\n{called}\n```\n"
     spent = f"\n{len(cells)} cells, {time.process_time() - start:.0f} CPU seconds.\n\n"
-    write_text(given.out / "README.md", head + spent + table)
+    write_text(given.out.with_suffix(".md"), f"{head}{spent}<!-- table -->\n\n{table}")
     print(table)
 
 

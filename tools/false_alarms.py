@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from sclcs._core import ALPHA, generator, write_text
 from sclcs.stats import FoldRules, Predictor, make_folds
@@ -62,7 +61,7 @@ def one_p(score: str, kind: str, n_numbers: int, sites: bool, seed: int) -> floa
 
 
 def main() -> None:
-    """Measure, and write cells, table and README."""
+    """Measure, and write the table with its command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=2000)
     parser.add_argument("--out", type=Path, required=True)
@@ -87,16 +86,14 @@ def main() -> None:
             f"{row['found']:.1%} | {row['standard_error']:.1%} |"
         )
     table = "\n".join(lines) + "\n"
-    given.out.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows).to_csv(given.out / "cells.csv", index=False)
-    write_text(given.out / "table.md", table)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
     called = (
         f"python tools/false_alarms.py --repeats {given.repeats} --out results/{given.out.name}"
     )
     spent = f"{time.process_time() - start:.0f} CPU seconds. {__doc__.split(chr(10) * 2)[2]}"
     write_text(
-        given.out / "README.md",
-        f"# {given.out.name}\n\n```text\n{called}\n```\n\n{spent}\n\n{table}",
+        given.out.with_suffix(".md"),
+        f"# {given.out.name}\n\n```text\n{called}\n```\n\n{spent}\n\n<!-- table -->\n\n{table}",
     )
     print(table)
 

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 from benchmark_pages import benchmarks_page
-from experiment_pages import experiment_section, experiments_table, section_names
+from experiment_pages import (
+    experiment_section,
+    experiments_table,
+    main_section,
+    section_names,
+)
 from markdown_table import table
 from plan_pages import cost_laws_table, plan_check_table
 from scale_pages import scale_table
@@ -130,6 +135,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cost_laws_table.md": cost_laws_table,
     "plan_check_table.md": plan_check_table,
     "experiments_table.md": experiments_table,
+    "main_table.md": main_section,
 }
 PAGES |= {
     f"experiment_{name}_table.md": partial(experiment_section, name) for name in section_names()

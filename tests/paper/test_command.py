@@ -48,16 +48,35 @@ def test_an_experiment_from_the_command_line(paper, saved, tmp_path):
     assert str(out) in shown
     summary = pd.read_csv(out / "summary.csv")
     assert set(summary["method"]) == {"random", "stratified"}
+    assert "random" in shown
     command = json.loads((out / "config.json").read_text(encoding="utf-8"))["command"]
     assert command.startswith("python -m paper table10 --cohort")
     assert "--ratios 0.5" in command
+
+
+def test_the_main_table_is_printed_in_the_papers_shape(paper, saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # no --out: reproduced/table2, the store beside it
+    arguments = ["--methods", "random,stratified", "--ratios", "0.5", "--repeats", 2, "--draws", 2]
+    code, shown, errors = paper("table2", "--cohort", saved, "--toy", *arguments)
+    assert code == 0, errors
+    lines = shown.splitlines()
+    assert lines[0].startswith("Fingerprinting. ")
+    header = next(line for line in lines if line.startswith("method"))
+    assert header.split("  ")[0] == "method"
+    assert [f"@{k}, 0.5" in header for k in (5, 10, 20)] == [True] * 3
+    place = next(row for row, line in enumerate(lines) if line.startswith("random"))
+    assert lines[place + 1].split()[:3] == ["paper", "66.6", "±20.2"]
+    assert lines[place + 2].startswith("stratified")
+    assert lines[place + 3].startswith("chance")  # no number of the paper below stratified
+    assert (tmp_path / "reproduced" / "table2" / "table.md").exists()
+    assert (tmp_path / "reproduced" / "fc").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["magic", "--cohort", "COHORT", "--out", "OUT"], "Unknown experiment 'magic'"),
-        (["table2"], "Expected --cohort COHORT and --out DIR for table2"),
+        (["table2"], "Expected --cohort COHORT for table2"),
         (["table2", "--cohort", "nowhere.zarr", "--out", "OUT"], "nowhere.zarr"),
         (["table2", "--cohort", "COHORT", "--out", "OUT", "--ratios", "a,b"], "--ratios"),
         (["table2", "--cohort", "COHORT", "--out", "OUT", "--tasks", "mood"], "no column mood"),

@@ -92,20 +92,26 @@ def test_spread_is_over_defined_values_with_ddof_one():
 
 def test_a_table_of_agreement_shows_ours_and_the_papers():
     rows = [
-        {"task": "subject", "method": method, "ratio": ratio, "score": "s", "gain": "minmax"}
+        {"task": "subject", "method": method, "ratio": ratio, "score": "cohen_d", "gain": gain}
         | dict.fromkeys(("ndcg@5", "ndcg@10", "ndcg@20", "kendall", "regret"), value)
         for method, ratio, values in (("random", 0.1, (0.5, 0.7)), ("chance", 0.0, (0.2,)))
         for value in values
+        for gain in ("minmax", "raw")
     ]
     summary = summarise_agreement(pd.DataFrame(rows), ("task", "method", "ratio"), "table2")
-    tables = agreement_tables(summary, ("task",), lambda facts: f"about {facts['task']}")
-    assert [table.name for table in tables] == [
-        "subject-ndcg@5", "subject-ndcg@10", "subject-ndcg@20", "subject-regret",
-    ]  # fmt: skip
-    chance = ["chance", "20.0"]  # without a size, it stands in every column
-    assert tables[0].rows == [["random", "60.0 ±14.1 (50.0) / 15.2 ±14.0"], chance]
-    assert tables[3].rows == [["random", "60.0 ±14.1 (70.0)"], chance]  # the worst regret is high
+    by = ("task", "score", "gain")
+    tables = agreement_tables(summary, by, lambda facts: f"about {facts['task']}")
+    name = "subject-cohen_d-minmax"  # raw gains are in the summary
+    assert [table.name for table in tables] == [name, f"{name}-regret"]
+    assert tables[0].header == ["method", "@5, 0.1", "@10, 0.1", "@20, 0.1"]
+    assert tables[0].rows == [
+        ["random", *["60.0 ±14.1"] * 3],
+        ["  paper", "15.2 ±14.0", "18.0 ±17.5", "22.0 ±21.9"],
+        ["chance", *["20.0"] * 3],  # without a size, it stands in every column
+    ]
+    assert tables[1].rows == [["random", "60.0 ±14.1"], ["chance", "20.0"]]
     assert "about subject" in tables[0].markdown()
+    assert tables[0].text().splitlines()[-1].split() == ["chance", *["20.0"] * 3]
 
 
 def test_tables_are_safe_in_latex():
