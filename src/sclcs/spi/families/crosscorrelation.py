@@ -25,9 +25,9 @@ from typing import Literal
 
 import numpy as np
 import scipy.fft
+from numpy.typing import NDArray
 
 from sclcs.spi.numerics.compiling import Array, kernel, reducing_kernel
-from sclcs.spi.numerics.vector import dot
 from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "CrossCorrelationParameters", "compute"]
@@ -107,92 +107,67 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
 
 
 def _all_pairs(rows: Array, out: Array) -> None:
-    n_times = rows.shape[-1]
+    n_regions, n_times = rows.shape
+    reach = n_times // 4
     deviation = rows.std(axis=-1, keepdims=True)
     scaled = np.ascontiguousarray(rows / (deviation * np.sqrt(n_times - 1.0)))
-    if n_times <= _LONGEST_DIRECT:
-        lost = _pairs_by_products(scaled, n_times // 4, out)
-    else:
-        lost = _pairs_by_transform(scaled, n_times // 4, out)
-    for index, is_lost in enumerate(lost):
-        if is_lost:
-            out[index] = np.nan
-
-
-def _pairs_by_transform(scaled: Array, reach: int, out: Array) -> Array:
-    n_regions, n_times = scaled.shape
+    direct = n_times <= _LONGEST_DIRECT
     length = scipy.fft.next_fast_len(n_times + reach, real=True)
-    spectra = scipy.fft.rfft(scaled, length, axis=-1)
+    spectra = scaled if direct else scipy.fft.rfft(scaled, length, axis=-1)
     lags = np.arange(1 - reach, reach + 1)
-    lost = np.zeros(_N_VALUES)
+    correlograms = np.empty((n_regions, 2 * reach))
+    lost = np.zeros(_N_VALUES, dtype=np.bool_)
     for later in range(1, n_regions):
-        crossed = spectra[later] * spectra[:later].conj()
-        correlogram = scipy.fft.irfft(crossed, length, axis=-1)[:, lags]
-        lost += _row_of_pairs(np.ascontiguousarray(correlogram), later, out)
-    return lost
+        if direct:
+            _correlate(scaled, later, reach, correlograms)
+        else:
+            crossed = spectra[later] * spectra[:later].conj()
+            correlograms[:later] = scipy.fft.irfft(crossed, length, axis=-1)[:, lags]
+        _statistics(correlograms, later, out, lost)
+    out[lost] = np.nan
 
 
 @reducing_kernel
-def _pairs_by_products(scaled: Array, reach: int, out: Array) -> Array:
-    n_regions, n_times = scaled.shape
-    correlogram = np.empty((1, 2 * reach))
-    values = np.empty(8)
-    lost = np.zeros(8)
-    for later in range(n_regions):
-        for earlier in range(later):
-            x, y = scaled[later], scaled[earlier]
-            for lag in range(1 - reach, 1):
-                correlogram[0, lag + reach - 1] = dot(x[: n_times + lag], y[-lag:])
-            for lag in range(1, reach + 1):
-                correlogram[0, lag + reach - 1] = dot(x[lag:], y[: n_times - lag])
-            _statistics(correlogram[0], values, lost)
-            out[:, later, earlier] = out[:, earlier, later] = values
-    return lost
-
-
-@kernel
-def _row_of_pairs(correlograms: Array, later: int, out: Array) -> Array:
-    lost = np.zeros(8)
-    values = np.empty(8)
+def _correlate(rows: Array, later: int, reach: int, out: Array) -> None:
+    n_times = rows.shape[1]
     for earlier in range(later):
-        _statistics(correlograms[earlier], values, lost)
-        out[:, later, earlier] = out[:, earlier, later] = values
-    return lost
+        for lag in range(1 - reach, reach + 1):
+            skipped = max(-lag, 0)
+            n = n_times - abs(lag)
+            x, y = rows[later, skipped + lag :], rows[earlier, skipped:]
+            total = 0.0
+            for t in range(n):
+                total += x[t] * y[t]
+            out[earlier, lag + reach - 1] = total
 
 
 @kernel
-def _statistics(r: Array, values: Array, lost: Array) -> None:
-    """Write the eight statistics; mark those whose whole matrix is lost."""
-    reach = r.size // 2
-    _mean_and_max(r, 0, r.size, values[:4], lost[:4])
+def _statistics(correlograms: Array, later: int, out: Array, lost: NDArray[np.bool_]) -> None:
+    """Write the eight statistics of a region with those before it; mark the lost matrices."""
+    reach = correlograms.shape[1] // 2
     threshold = 1.96 / np.sqrt(float(reach))
-    right = 0
-    while right < reach and abs(r[reach + right]) > threshold:
-        right += 1
-    left = reach - 1
-    while left >= 0 and abs(r[left]) > threshold:
-        left -= 1
-    if right == reach or left < 0:
-        values[4:] = np.nan
-        lost[4:] = 1.0
-        return
-    _mean_and_max(r, reach - left, reach + right, values[4:], lost[4:])
-
-
-@kernel
-def _mean_and_max(r: Array, start: int, stop: int, values: Array, lost: Array) -> None:
-    """Write mean and max of r, mean and max of r squared."""
-    total = squares = 0.0
-    highest = highest_square = -np.inf
-    for index in range(start, stop):
-        square = r[index] * r[index]
-        total += r[index]
-        squares += square
-        highest = max(highest, r[index])
-        highest_square = max(highest_square, square)
-    count = stop - start
-    values[0], values[1] = total / count, highest
-    values[2], values[3] = squares / count, highest_square
-    if count <= 0:
-        values[:] = np.nan
-        lost[1] = lost[3] = 1.0
+    for earlier in range(later):
+        r = correlograms[earlier]
+        right, left = 0, reach - 1
+        while right < reach and abs(r[reach + right]) > threshold:
+            right += 1
+        while left >= 0 and abs(r[left]) > threshold:
+            left -= 1
+        for cut in range(2):  # the whole window, and the part that is kept
+            start, stop = (reach - left, reach + right) if cut else (0, r.size)
+            total = squares = 0.0
+            highest = highest_square = -np.inf
+            for index in range(start, stop):
+                square = r[index] * r[index]
+                total += r[index]
+                squares += square
+                highest = max(highest, r[index])
+                highest_square = max(highest_square, square)
+            count = stop - start
+            values = (total / count, highest, squares / count, highest_square)
+            unbounded = cut == 1 and (right == reach or left < 0)
+            for k in range(4):
+                defined = count > 0 and not unbounded
+                value = values[k] if defined else np.nan
+                out[4 * cut + k, later, earlier] = out[4 * cut + k, earlier, later] = value
+                lost[4 * cut + k] |= unbounded or (count <= 0 and k % 2 == 1)

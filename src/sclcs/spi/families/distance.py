@@ -9,7 +9,6 @@ from types import MappingProxyType
 import numpy as np
 
 from sclcs.spi.numerics.compiling import Array, reducing_kernel
-from sclcs.spi.numerics.vector import dot
 from sclcs.spi.own import FamilyContext
 
 __all__ = ["MEMBERS", "DistanceParameters", "compute"]
@@ -64,73 +63,38 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
 
 
 @reducing_kernel
-def _fill(signals: Array, metric: int, out: Array) -> None:
-    n_samples, n_regions, _ = signals.shape
+def _fill(signals: Array, metric: int, out: Array) -> None:  # noqa: C901, PLR0912 - compiled once
+    """Look the metric up by its place in `_METRICS`: compiled code has no dictionaries."""
+    n_samples, n_regions, n_times = signals.shape
     for sample in range(n_samples):
         for i in range(n_regions):
+            x = signals[sample, i]
             for j in range(i):
-                value = _distance(signals[sample, i], signals[sample, j], metric)
-                out[sample, i, j] = out[sample, j, i] = value
-
-
-@reducing_kernel
-def _distance(x: Array, y: Array, metric: int) -> float:
-    """Look the metric up by its place in `_METRICS`: compiled code has no dictionaries."""
-    if metric == 0:
-        return _cityblock(x, y)
-    if metric == 1:
-        return _chebyshev(x, y)
-    if metric == 2:
-        return _canberra(x, y)
-    if metric == 3:
-        return _bray_curtis(x, y)
-    if metric == 4:
-        return _euclidean(x, y)
-    return _cosine(x, y)
-
-
-@reducing_kernel
-def _cityblock(x: Array, y: Array) -> float:
-    total = 0.0
-    for t in range(x.size):
-        total += abs(x[t] - y[t])
-    return total
-
-
-@reducing_kernel
-def _chebyshev(x: Array, y: Array) -> float:
-    largest = 0.0
-    for t in range(x.size):
-        largest = max(largest, abs(x[t] - y[t]))
-    return largest
-
-
-@reducing_kernel
-def _canberra(x: Array, y: Array) -> float:
-    total = 0.0
-    for t in range(x.size):
-        size = abs(x[t]) + abs(y[t])
-        total += abs(x[t] - y[t]) / size if size > 0.0 else 0.0
-    return total
-
-
-@reducing_kernel
-def _bray_curtis(x: Array, y: Array) -> float:
-    apart = together = 0.0
-    for t in range(x.size):
-        apart += abs(x[t] - y[t])
-        together += abs(x[t] + y[t])
-    return apart / together
-
-
-@reducing_kernel
-def _euclidean(x: Array, y: Array) -> float:
-    total = 0.0
-    for t in range(x.size):
-        total += (x[t] - y[t]) ** 2
-    return float(np.sqrt(total))
-
-
-@reducing_kernel
-def _cosine(x: Array, y: Array) -> float:
-    return float(1.0 - dot(x, y) / np.sqrt(dot(x, x) * dot(y, y)))
+                y = signals[sample, j]
+                total = size = other = 0.0
+                if metric == 0:
+                    for t in range(n_times):
+                        total += abs(x[t] - y[t])
+                elif metric == 1:
+                    for t in range(n_times):
+                        total = max(total, abs(x[t] - y[t]))
+                elif metric == 2:
+                    for t in range(n_times):
+                        size = abs(x[t]) + abs(y[t])
+                        total += abs(x[t] - y[t]) / size if size > 0.0 else 0.0
+                elif metric == 3:
+                    for t in range(n_times):
+                        total += abs(x[t] - y[t])
+                        size += abs(x[t] + y[t])
+                    total /= size
+                elif metric == 4:
+                    for t in range(n_times):
+                        total += (x[t] - y[t]) ** 2
+                    total = np.sqrt(total)
+                else:
+                    for t in range(n_times):
+                        total += x[t] * y[t]
+                        size += x[t] * x[t]
+                        other += y[t] * y[t]
+                    total = 1.0 - total / np.sqrt(size * other)
+                out[sample, i, j] = out[sample, j, i] = total

@@ -147,5 +147,6 @@ def fused_kernel(function: _Function) -> _Function:
 def _compiled(function: _Function, **flags: Any) -> _Function:  # noqa: ANN401
     from numba import njit  # here, so that reading the catalogue does not load a compiler
 
+    flags |= {"nogil": True, "no_cfunc_wrapper": True}  # nobody calls them from C
     with kernels_kept_for(Path(function.__code__.co_filename)) as kept:
-        return cast("_Function", njit(nogil=True, cache=kept, **flags)(function))
+        return cast("_Function", njit(cache=kept, **flags)(function))

@@ -6,6 +6,8 @@ grow. Distances come from a Cholesky factor; only a singular covariance, where t
 ends, needs a pseudo-inverse.
 """
 
+# ruff: noqa: C901, PLR0912, PLR0915, PLR0917 - compiled loops: parts are compiled anew in every caller
+
 from __future__ import annotations
 
 import math
@@ -20,9 +22,7 @@ from sclcs.spi.numerics.vector import add_four_rows, dot, factorise, four_dots
 
 __all__ = [
     "Mask",
-    "best_of_starts",
-    "concentrate_from",
-    "distances_from",
+    "concentrate",
     "minimum_covariance_determinant",
 ]
 
@@ -33,105 +33,112 @@ _EPS = np.finfo(np.float64).eps
 
 
 @reducing_kernel
-def best_of_starts(rows: Array, starts: Mask, n_steps: int, n_best: int) -> Mask:
-    """Concentrate every start and return the `n_best` supports of smallest determinant.
+def concentrate(
+    rows: Array, starts: Mask, target: Array, supports: Mask, size: int, n_steps: int
+) -> Array:
+    """Take C-steps from every start until nothing changes; return the last log-determinants.
 
     Parameters
     ----------
     rows : array, shape (region, time)
     starts : array of bool, shape (start, time)
-        Overwritten.
-    n_steps : int
-        C-steps per start.
-    n_best : int
-
-    Returns
-    -------
-    array of bool, shape (n_best, time)
-    """
-    size = starts[0].sum()
-    log_determinants = np.empty(starts.shape[0])
-    for index in range(starts.shape[0]):
-        log_determinants[index] = _concentrate(rows, starts[index], size, n_steps)
-    order = np.argsort(log_determinants, kind="mergesort")
-    return starts[order[:n_best]]
-
-
-@reducing_kernel
-def concentrate_from(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
-    rows: Array, candidates: Mask, target: Array, size: int, n_steps: int, n_best: int
-) -> Mask:
-    """Concentrate the fits of candidate supports on another set of points.
-
-    Parameters
-    ----------
-    rows : array, shape (region, time)
-    candidates : array of bool, shape (candidate, time)
-        Supports in `rows`; each gives a location and a covariance to start from.
+        Points of `rows`; their mean and covariance are what the first step starts from.
     target : array, shape (region, point)
-        The points among which the supports are looked for.
+        The points among which supports are looked for.
+    supports : array of bool, shape (start, point)
+        Overwritten; may be `starts`. Left as it is if the start has a singular covariance.
     size : int
         Points in a support.
     n_steps : int
-        C-steps after the first selection.
-    n_best : int
+        At most.
 
     Returns
     -------
-    array of bool, shape (n_best, point)
+    array, shape (start,)
+        -inf if singular.
     """
-    n_candidates = candidates.shape[0]
-    supports = np.zeros((n_candidates, target.shape[1]), dtype=np.bool_)
-    log_determinants = np.empty(n_candidates)
-    distances = np.empty(target.shape[1])
-    for index in range(n_candidates):
-        location, covariance = _fit(rows, candidates[index])
-        _distances(target, location, covariance, distances)
-        _select_closest(distances, size, supports[index])
-        log_determinants[index] = _concentrate(target, supports[index], size, n_steps)
-    order = np.argsort(log_determinants, kind="mergesort")
-    return supports[order[:n_best]]
+    n_regions, n_points = target.shape
+    points = np.empty((n_regions, max(rows.shape[1], n_points)))
+    white = np.empty((n_regions, n_points))
+    location, distances, ordered = np.empty(n_regions), np.empty(n_points), np.empty(n_points)
+    factor = np.empty((n_regions, n_regions))
+    log_determinants = np.empty(starts.shape[0])
+    for index in range(starts.shape[0]):
+        support = supports[index]
+        log_determinants[index] = _fit(rows, starts[index], points, location, factor)
+        for _ in range(n_steps):
+            if log_determinants[index] == -np.inf:
+                break
+            # Solve factor · y = x - location for all points at once; the distance is ‖y‖².
+            for t in range(n_points):
+                distances[t] = 0.0
+            for i in range(n_regions):
+                y = white[i]
+                for t in range(n_points):
+                    y[t] = target[i, t] - location[i]
+                whole = i - i % 4
+                for j in range(0, whole, 4):
+                    f = factor[i, j : j + 4]
+                    add_four_rows(y, white, j, -f[0], -f[1], -f[2], -f[3])
+                for j in range(whole, i):
+                    for t in range(n_points):
+                        y[t] -= factor[i, j] * white[j, t]
+                scale = 1.0 / factor[i, i]
+                for t in range(n_points):
+                    y[t] *= scale
+                    distances[t] += y[t] * y[t]
+                    ordered[t] = distances[t]
+            # The closest: quickselect finds the largest distance that is still in.
+            low, high = 0, n_points - 1
+            while low < high:
+                pivot = ordered[(low + high) // 2]
+                i, j = low, high
+                while i <= j:
+                    while ordered[i] < pivot:
+                        i += 1
+                    while pivot < ordered[j]:
+                        j -= 1
+                    if i <= j:
+                        ordered[i], ordered[j] = ordered[j], ordered[i]
+                        i += 1
+                        j -= 1
+                if size - 1 <= j:
+                    high = j
+                elif size - 1 >= i:
+                    low = i
+                else:
+                    break
+            limit = ordered[size - 1]
+            left = size
+            for t in range(n_points):
+                left -= distances[t] < limit
+            changed = False
+            for t in range(n_points):
+                chosen = distances[t] < limit
+                if distances[t] == limit and left > 0:
+                    chosen = True
+                    left -= 1
+                if chosen != support[t]:
+                    changed = True
+                    support[t] = chosen
+            if not changed:
+                break
+            log_determinants[index] = _fit(target, support, points, location, factor)
+    return log_determinants
 
 
 @reducing_kernel
-def distances_from(rows: Array, support: Mask) -> Array:
-    """Return the squared Mahalanobis distances of all points to the fit of a support."""
-    location, covariance = _fit(rows, support)
-    distances = np.empty(rows.shape[1])
-    _distances(rows, location, covariance, distances)
-    return distances
+def _fit(rows: Array, support: Mask, points: Array, location: Array, factor: Array) -> float:
+    """Fit mean and covariance (divisor: count) of the supported points; factorise that.
 
-
-@reducing_kernel
-def _concentrate(rows: Array, support: Mask, size: int, n_steps: int) -> float:
-    """Take C-steps in place until nothing changes; return the last log-determinant."""
-    if size <= rows.shape[0]:
-        return -np.inf  # fewer points than dimensions: singular whatever the support
-    distances = np.empty(rows.shape[1])
-    location, factor = _fit(rows, support)
-    log_determinant = factorise(factor)
-    for _ in range(n_steps):
-        if log_determinant == -np.inf:
-            break
-        _whitened_distances(rows, location, factor, distances)
-        if not _select_closest(distances, size, support):
-            break
-        location, factor = _fit(rows, support)
-        log_determinant = factorise(factor)
-    return log_determinant
-
-
-@reducing_kernel
-def _fit(rows: Array, support: Mask) -> tuple[Array, Array]:
-    """Return mean and covariance (divisor: count) of the supported points.
-
-    Only the lower triangle of the covariance is filled.
+    Returns its log-determinant; -inf if it is singular.
     """
     n_regions, n_times = rows.shape
-    size = support.sum()
-    points = np.empty((n_regions, size))
-    location = np.empty(n_regions)
-    covariance = np.zeros((n_regions, n_regions))
+    size = 0
+    for t in range(n_times):
+        size += support[t]
+    if size <= n_regions:
+        return -np.inf  # fewer points than dimensions: singular whatever the support
     for i in range(n_regions):
         count = 0
         total = 0.0
@@ -143,83 +150,50 @@ def _fit(rows: Array, support: Mask) -> tuple[Array, Array]:
         location[i] = total / size
         for k in range(size):
             points[i, k] -= location[i]
-        _products_with_earlier(points, i, covariance)
-    return location, covariance
+        centred, whole = points[i, :size], i + 1 - (i + 1) % 4
+        for j in range(0, whole, 4):
+            a, b, c, d = four_dots(centred, points, j)
+            row = factor[i, j : j + 4]
+            row[0], row[1], row[2], row[3] = a / size, b / size, c / size, d / size
+        for j in range(whole, i + 1):
+            factor[i, j] = dot(centred, points[j]) / size
+    return factorise(factor)
 
 
-@reducing_kernel
-def _products_with_earlier(points: Array, i: int, covariance: Array) -> None:
-    size = points.shape[1]
-    j = 0
-    while j + 4 <= i + 1:
-        a, b, c, d = four_dots(points[i], points, j)
-        row = covariance[i, j : j + 4]
-        row[0], row[1], row[2], row[3] = a / size, b / size, c / size, d / size
-        j += 4
-    while j <= i:
-        covariance[i, j] = dot(points[i], points[j]) / size
-        j += 1
+def _best(log_determinants: Array, supports: Mask, n_best: int) -> Mask:
+    """Return the supports of smallest determinant, the first of equals first."""
+    best: Mask = supports[np.argsort(log_determinants, kind="stable")[:n_best]]
+    return best
 
 
-@reducing_kernel
-def _whitened_distances(rows: Array, location: Array, factor: Array, distances: Array) -> None:
-    """Solve factor · y = x - location for all points at once; the distance is ‖y‖²."""
-    n_regions, n_times = rows.shape
-    white = np.empty((n_regions, n_times))
-    distances[:] = 0.0
-    for i in range(n_regions):
-        y = white[i]
-        for t in range(n_times):
-            y[t] = rows[i, t] - location[i]
-        j = 0
-        while j + 4 <= i:
-            f = factor[i, j : j + 4]
-            add_four_rows(y, white, j, -f[0], -f[1], -f[2], -f[3])
-            j += 4
-        while j < i:
-            for t in range(n_times):
-                y[t] -= factor[i, j] * white[j, t]
-            j += 1
-        scale = 1.0 / factor[i, i]
-        for t in range(n_times):
-            y[t] *= scale
-            distances[t] += y[t] * y[t]
+def _concentrate_from(rows: Array, candidates: Mask, target: Array, size: int, n_best: int) -> Mask:
+    """Concentrate the fits of candidate supports of `rows` among the points of `target`."""
+    supports = np.zeros((len(candidates), target.shape[1]), dtype=np.bool_)
+    log_determinants = concentrate(rows, candidates, target, supports, size, _MANY_STEPS + 1)
+    for index in np.flatnonzero(~supports.any(axis=1)):  # singular from the start
+        distances = _distances(rows, candidates[index], target)
+        limit = np.partition(distances, size - 1)[size - 1]
+        closer, at_limit = distances < limit, np.flatnonzero(distances == limit)
+        supports[index] = closer
+        supports[index, at_limit[: size - closer.sum()]] = True
+        one = supports[index : index + 1]
+        log_determinants[index] = concentrate(target, one, target, one, size, _MANY_STEPS)[0]
+    return _best(log_determinants, supports, n_best)
 
 
-@reducing_kernel
-def _distances(rows: Array, location: Array, covariance: Array, distances: Array) -> None:
-    """Compute distances to a fit that may be singular (pseudo-inverse then)."""
-    factor = covariance.copy()
-    if factorise(factor) > -np.inf:
-        _whitened_distances(rows, location, factor, distances)
-        return
-    # eigh reads the lower triangle only, which is the one that is filled.
-    values, vectors = np.linalg.eigh(covariance)
-    smallest = np.abs(values).max() * values.size * _EPS
-    scores = np.dot(np.ascontiguousarray(vectors.T), rows - location.reshape(-1, 1))
-    distances[:] = 0.0
-    for k in range(values.size):
-        if abs(values[k]) > smallest:
-            for t in range(distances.size):
-                distances[t] += scores[k, t] ** 2 / values[k]
+def _distances(rows: Array, support: Mask, target: Array) -> Array:
+    """Return the squared Mahalanobis distances of points to the fit of a support.
 
-
-@reducing_kernel
-def _select_closest(distances: Array, size: int, support: Mask) -> bool:
-    """Set the support to the `size` closest points; tell whether it changed."""
-    limit = np.partition(distances, size - 1)[size - 1]
-    n_closer = (distances < limit).sum()
-    n_at_limit = size - n_closer
-    changed = False
-    for t in range(distances.size):
-        chosen = distances[t] < limit
-        if distances[t] == limit and n_at_limit > 0:
-            chosen = True
-            n_at_limit -= 1
-        if chosen != support[t]:
-            changed = True
-            support[t] = chosen
-    return changed
+    A singular covariance has a pseudo-inverse.
+    """
+    points = rows[:, support]
+    location = points.mean(axis=1, keepdims=True)
+    points = points - location
+    values, vectors = np.linalg.eigh(points @ points.T / points.shape[1])
+    kept = np.abs(values) > np.abs(values).max() * values.size * _EPS
+    scores = vectors[:, kept].T @ (target - location)
+    distances: Array = (scores * scores / values[kept, None]).sum(axis=0)
+    return distances
 
 
 _KEPT_SHARE = 0.975
@@ -249,7 +223,7 @@ def minimum_covariance_determinant(rows: Array, seed: int) -> Array:
     n_regions, n_times = rows.shape
     size = min(math.ceil((n_times + n_regions + 1) / 2), n_times)
     support = _smallest_support(rows, size, np.random.Generator(np.random.PCG64(seed)))
-    distances = distances_from(rows, support) / _consistency(n_regions, size / n_times)
+    distances = _distances(rows, support, rows) / _consistency(n_regions, size / n_times)
     kept = distances < 2.0 * scipy.special.gammaincinv(n_regions / 2, _KEPT_SHARE)
     if not kept.any():
         return np.full((n_regions, n_regions), np.nan)
@@ -273,8 +247,8 @@ def _smallest_support(rows: Array, size: int, rng: np.random.Generator) -> Mask:
     if n_times > _LONGEST_WHOLE:
         return _smallest_support_split(rows, size, rng)
     starts = _random_starts(n_times, size, _N_STARTS, rng)
-    candidates = best_of_starts(rows, starts, _FEW_STEPS, _N_BEST)
-    best: Mask = concentrate_from(rows, candidates, rows, size, _MANY_STEPS, 1)[0]
+    found = _best(concentrate(rows, starts, rows, starts, size, _FEW_STEPS), starts, _N_BEST)
+    best: Mask = _concentrate_from(rows, found, rows, size, 1)[0]
     return best
 
 
@@ -286,13 +260,12 @@ def _smallest_support_split(rows: Array, size: int, rng: np.random.Generator) ->
     merged = np.sort(rng.permutation(n_times)[:n_merged])
     merged_size = math.ceil(n_merged * (size / n_times))
     n_best = _N_BEST if n_times > _LONGEST_MERGED else 1
-    supports = concentrate_from(
-        rows, candidates, np.ascontiguousarray(rows[:, merged]), merged_size, _MANY_STEPS, n_best
-    )
+    among = np.ascontiguousarray(rows[:, merged])
+    supports = _concentrate_from(rows, candidates, among, merged_size, n_best)
     candidates = np.zeros((n_best, n_times), dtype=np.bool_)
     candidates[:, merged] = supports
     if n_times >= _LONGEST_MERGED:
-        candidates = concentrate_from(rows, candidates, rows, size, _MANY_STEPS, 1)
+        candidates = _concentrate_from(rows, candidates, rows, size, 1)
     best: Mask = candidates[0]
     return best
 
@@ -308,9 +281,10 @@ def _candidates_of_subsets(rows: Array, size: int, rng: np.random.Generator) -> 
     for index in range(n_subsets):
         times = order[index * length : (index + 1) * length]
         starts = _random_starts(length, subset_size, n_starts, rng)
-        found = best_of_starts(np.ascontiguousarray(rows[:, times]), starts, _FEW_STEPS, _N_BEST)
+        subset = np.ascontiguousarray(rows[:, times])
+        ends = concentrate(subset, starts, subset, starts, subset_size, _FEW_STEPS)
         block = slice(index * _N_BEST, (index + 1) * _N_BEST)
-        candidates[block, times] = found
+        candidates[block, times] = _best(ends, starts, _N_BEST)
     return candidates
 
 

@@ -60,7 +60,7 @@ def stable_inverse(matrix: Array) -> Array:
     return found if np.isfinite(found).all() else pseudo_inverse(matrix)
 
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+# ruff: noqa: C901, PLR0912, PLR0917 - compiled loops: parts are compiled anew in every caller
 
 
 START_SCALE = 0.95
@@ -134,6 +134,7 @@ def _fit(
     n = empirical.shape[0]
     coefficients, product = np.empty(n), np.empty(n)
     active = np.empty(n, dtype=np.bool_)
+    work = np.empty((n_regions, n_regions))
     for iteration in range(most_iterations):
         for region in range(n_regions):
             scale = -1.0 / (precision[region, region] + _TINY)
@@ -142,41 +143,55 @@ def _fit(
                 active[j] = j < n_regions
             coefficients[region] = 0.0
             active[region] = False
-            limits = (penalty, max(most_iterations, _FEWEST_SWEEPS))
+            sweeps = max(most_iterations, _FEWEST_SWEEPS)
             row = empirical[region]
-            _solve_lasso(covariance, row, region, limits, coefficients, product, active)
-            _update(covariance, precision, region, coefficients, product)
-        gap = _duality_gap(empirical, precision, n_regions, penalty)
+            _solve_lasso(covariance, row, region, penalty, sweeps, coefficients, product, active)
+            left = covariance[region, region] - dot(covariance[region], coefficients)
+            diagonal = 1.0 / left
+            for j in range(n):
+                if j != region:
+                    precision[j, region] = precision[region, j] = -diagonal * coefficients[j]
+                    covariance[j, region] = covariance[region, j] = product[j]
+            precision[region, region] = diagonal
+        gap = -float(n_regions)
+        for i in range(n_regions):
+            gap += dot(empirical[i], precision[i])
+            for j in range(n_regions):
+                if i != j:
+                    gap += penalty * abs(precision[i, j])
         if not np.isfinite(gap):
             return False
         if abs(gap) < _TOLERANCE:
             return True
-        if iteration > 0 and not _has_positive_determinant(precision[:n_regions, :n_regions]):
+        if iteration > 0 and not _has_positive_determinant(precision, work):
             return False
     return True
 
 
 @kernel
-def _update(
-    covariance: Array, precision: Array, region: int, coefficients: Array, product: Array
-) -> None:
-    diagonal = 1.0 / (covariance[region, region] - dot(covariance[region], coefficients))
-    for j in range(coefficients.size):
-        if j != region:
-            precision[j, region] = precision[region, j] = -diagonal * coefficients[j]
-            covariance[j, region] = covariance[region, j] = product[j]
-    precision[region, region] = diagonal
-
-
-@kernel
-def _duality_gap(empirical: Array, precision: Array, n_regions: int, penalty: float) -> float:
-    gap = -float(n_regions)
-    for i in range(n_regions):
-        gap += dot(empirical[i], precision[i])
-        for j in range(n_regions):
-            if i != j:
-                gap += penalty * abs(precision[i, j])
-    return gap
+def _has_positive_determinant(matrix: Array, work: Array) -> bool:
+    """Eliminate by rows, the largest entry of a column first."""
+    n = work.shape[0]
+    for i in range(n):
+        for j in range(n):
+            work[i, j] = matrix[i, j]
+    positive = True
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(work[i, k]) > abs(work[best, k]):
+                best = i
+        if work[best, k] == 0.0:
+            return False
+        if (work[best, k] < 0.0) != (best != k):
+            positive = not positive
+        for j in range(k, n):
+            work[best, j], work[k, j] = work[k, j], work[best, j]
+        for i in range(k + 1, n):
+            factor = work[i, k] / work[k, k]
+            for j in range(k + 1, n):
+                work[i, j] -= factor * work[k, j]
+    return positive
 
 
 @kernel
@@ -184,7 +199,8 @@ def _solve_lasso(
     quadratic: Array,
     linear: Array,
     excluded: int,
-    limits: tuple[float, int],
+    penalty: float,
+    most_iterations: int,
     coefficients: Array,
     product: Array,
     active: NDArray[np.bool_],
@@ -194,57 +210,62 @@ def _solve_lasso(
     Vectors have one entry per region; that of the region itself (`excluded`) is zero in
     `coefficients` and meaningless elsewhere, so no row has to be cut out of the matrix.
     """
-    penalty, most_iterations = limits
     n = linear.size
-    product[:] = 0.0
-    for j in range(0, n, _BLOCK):
-        b = coefficients[j : j + _BLOCK]
-        if b[0] != 0.0 or b[1] != 0.0 or b[2] != 0.0 or b[3] != 0.0:
-            add_four_rows(product, quadratic, j, b[0], b[1], b[2], b[3])
+    for j in range(n):
+        product[j] = 0.0
+    # The first sweep moves nothing yet: it makes the products of the coefficients given.
     scale = dot(linear, linear) - linear[excluded] ** 2
-    target = _TOLERANCE * scale
-    gap, steepest = _lasso_gap(linear, excluded, scale, penalty, coefficients, product)
-    if 0.0 <= gap <= target:
-        return
-    _screen(quadratic, linear, penalty, gap, steepest, coefficients, product, active)
-    for sweep in range(most_iterations):
-        largest, largest_step = _sweep(quadratic, linear, penalty, coefficients, product, active)
+    for sweep in range(most_iterations + 1):
+        largest = largest_step = 0.0
+        for j in range(0, n, _BLOCK):
+            if sweep == 0:
+                s0, s1 = coefficients[j], coefficients[j + 1]
+                s2, s3 = coefficients[j + 2], coefficients[j + 3]
+            else:
+                q0, q1, q2 = quadratic[j], quadratic[j + 1], quadratic[j + 2]
+                pull = linear[j] - product[j]
+                s0 = _step(quadratic, penalty, coefficients, active, j, pull)
+                pull = linear[j + 1] - product[j + 1] - s0 * q0[j + 1]
+                s1 = _step(quadratic, penalty, coefficients, active, j + 1, pull)
+                pull = linear[j + 2] - product[j + 2] - s0 * q0[j + 2] - s1 * q1[j + 2]
+                s2 = _step(quadratic, penalty, coefficients, active, j + 2, pull)
+                pull = linear[j + 3] - product[j + 3] - s0 * q0[j + 3] - s1 * q1[j + 3]
+                s3 = _step(quadratic, penalty, coefficients, active, j + 3, pull - s2 * q2[j + 3])
+            if s0 == 0.0 and s1 == 0.0 and s2 == 0.0 and s3 == 0.0:
+                continue  # most coefficients of many regions are zero, and stay so
+            add_four_rows(product, quadratic, j, s0, s1, s2, s3)
+            largest_step = max(largest_step, abs(s0), abs(s1), abs(s2), abs(s3))
+        for j in range(n):
+            largest = max(largest, abs(coefficients[j]))
         settled = largest == 0.0 or largest_step / largest <= _TOLERANCE
-        if settled or sweep == most_iterations - 1:
-            gap, steepest = _lasso_gap(linear, excluded, scale, penalty, coefficients, product)
-            if gap <= target:
-                return
-            _screen(quadratic, linear, penalty, gap, steepest, coefficients, product, active)
-
-
-@kernel
-def _sweep(
-    quadratic: Array,
-    linear: Array,
-    penalty: float,
-    coefficients: Array,
-    product: Array,
-    active: NDArray[np.bool_],
-) -> tuple[float, float]:
-    """Update every active coefficient once; return the largest one and the largest step."""
-    largest = largest_step = 0.0
-    for j in range(0, linear.size, _BLOCK):
-        q0, q1, q2 = quadratic[j], quadratic[j + 1], quadratic[j + 2]
-        pull = linear[j] - product[j]
-        s0 = _step(quadratic, penalty, coefficients, active, j, pull)
-        pull = linear[j + 1] - product[j + 1] - s0 * q0[j + 1]
-        s1 = _step(quadratic, penalty, coefficients, active, j + 1, pull)
-        pull = linear[j + 2] - product[j + 2] - s0 * q0[j + 2] - s1 * q1[j + 2]
-        s2 = _step(quadratic, penalty, coefficients, active, j + 2, pull)
-        pull = linear[j + 3] - product[j + 3] - s0 * q0[j + 3] - s1 * q1[j + 3] - s2 * q2[j + 3]
-        s3 = _step(quadratic, penalty, coefficients, active, j + 3, pull)
-        if s0 == 0.0 and s1 == 0.0 and s2 == 0.0 and s3 == 0.0:
-            continue  # most coefficients of many regions are zero, and stay so
-        add_four_rows(product, quadratic, j, s0, s1, s2, s3)
-        largest_step = max(largest_step, abs(s0), abs(s1), abs(s2), abs(s3))
-    for j in range(linear.size):
-        largest = max(largest, abs(coefficients[j]))
-    return largest, largest_step
+        if not (settled or sweep in (0, most_iterations)):
+            continue
+        # The duality gap. `scale` stands for the squared norm of a response that the problem does
+        # not have; it cancels at the solution and only shifts the gap on the way there.
+        steepest = size = 0.0
+        for j in range(n):
+            size += abs(coefficients[j])
+            if j != excluded:
+                steepest = max(steepest, abs(linear[j] - product[j]))
+        fit = dot(coefficients, linear)
+        residual = scale + dot(coefficients, product) - 2.0 * fit
+        shrink = penalty / steepest if steepest > penalty else 1.0
+        primal = 0.5 * residual + penalty * size
+        gap = primal - (shrink * (scale - fit) - 0.5 * shrink * shrink * residual)
+        if gap <= _TOLERANCE * scale and (sweep > 0 or gap >= 0.0):
+            return
+        # Set coefficients that the gap proves to be zero to zero, for good.
+        bound = max(penalty, steepest)
+        squared_radius = 2.0 * abs(gap) * (bound / penalty) ** 2
+        for j in range(n):
+            slack = bound - abs(linear[j] - product[j])  # never negative: bound is the largest
+            active[j] = active[j] and not slack * slack > squared_radius * quadratic[j, j]
+        # Only now may the products change: above, they are the gradients that belong to the gap.
+        for j in range(n):
+            if not active[j] and coefficients[j] != 0.0:
+                for k in range(n):
+                    product[k] -= coefficients[j] * quadratic[j, k]
+                coefficients[j] = 0.0
 
 
 @kernel
@@ -269,75 +290,6 @@ def _step(
     step: float = (pull - clipped) * inverse - old
     coefficients[j] = old + step
     return step
-
-
-@kernel
-def _lasso_gap(
-    linear: Array,
-    excluded: int,
-    scale: float,
-    penalty: float,
-    coefficients: Array,
-    product: Array,
-) -> tuple[float, float]:
-    """Return the duality gap and the largest abs(gradient).
-
-    `scale` stands for the squared norm of a response that the problem does not have; it cancels
-    at the solution and only shifts the gap on the way there.
-    """
-    steepest = 0.0
-    for j in range(linear.size):
-        if j != excluded:
-            steepest = max(steepest, abs(linear[j] - product[j]))
-    fit = dot(coefficients, linear)
-    residual = scale + dot(coefficients, product) - 2.0 * fit
-    size = 0.0
-    for j in range(linear.size):
-        size += abs(coefficients[j])
-    shrink = penalty / steepest if steepest > penalty else 1.0
-    primal = 0.5 * residual + penalty * size
-    dual = shrink * (scale - fit) - 0.5 * shrink * shrink * residual
-    return primal - dual, steepest
-
-
-@kernel
-def _screen(
-    quadratic: Array,
-    linear: Array,
-    penalty: float,
-    gap: float,
-    steepest: float,
-    coefficients: Array,
-    product: Array,
-    active: NDArray[np.bool_],
-) -> None:
-    """Set coefficients that the duality gap proves to be zero to zero, for good."""
-    n = linear.size
-    bound = max(penalty, steepest)
-    squared_radius = 2.0 * abs(gap) * (bound / penalty) ** 2
-    n_removed = 0
-    for j in range(n):
-        slack = bound - abs(linear[j] - product[j])  # never negative: bound is the largest
-        if active[j] and slack * slack > squared_radius * quadratic[j, j]:
-            active[j] = False
-            n_removed += coefficients[j] != 0.0
-    if n_removed == 0:
-        return
-    # Only now may the products change: above, they are the gradients that belong to the gap.
-    for j in range(n):
-        if not active[j] and coefficients[j] != 0.0:
-            for k in range(n):
-                product[k] -= coefficients[j] * quadratic[j, k]
-            coefficients[j] = 0.0
-
-
-@kernel
-def _has_positive_determinant(matrix: Array) -> bool:
-    work = matrix.copy()
-    if factorise(work) > -np.inf:
-        return True
-    sign, _ = np.linalg.slogdet(matrix.copy())
-    return bool(sign > 0.0)
 
 
 N_FOLDS = 5
