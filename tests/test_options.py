@@ -23,17 +23,15 @@ MODELS = {
     "rank": settings.RankSettings,
     "compute": settings.ComputeSettings,
     "select": settings.SelectSettings,
-    "import": settings.CutSettings,
+    "import": settings.ImportSettings,
 }
 CALLS = {
     "run": sclcs.run,
     "rank": stats.rank,
     "compute": store.compute_store,
     "select": coresets.select,
-    "import": sclcs.Scans.to_cohort,
+    "import": sclcs.load,
 }
-#: Where the command is; every import has the same options.
-PATHS = {"import": ["cohort", "import", "ukb"]}
 
 
 def fields(name):
@@ -44,9 +42,7 @@ def fields(name):
 
 def options(name):
     command = typer.main.get_command(app)
-    for part in PATHS.get(name, [name]):
-        command = command.commands[part]
-    command = command.completed
+    command = command.commands[name].completed
     return {one.opts[0]: one for one in command.params if one.param_type_name == "option"}
 
 
@@ -108,11 +104,10 @@ def test_what_a_ranking_can_be_asked_a_run_can_be_asked():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_short_help_fits_a_screen_and_the_long_one_has_the_rest(sclcs_help, name):
-    path = PATHS.get(name, [name])
-    short = sclcs_help(*path, "--help")
+    short = sclcs_help(name, "--help")
     assert len(short.splitlines()) <= 40
     shown = options(name)
-    long = sclcs_help(*path, "--help-all") if "--help-all" in shown else short
+    long = sclcs_help(name, "--help-all") if "--help-all" in shown else short
     assert all(flag in long for flag in shown)
 
 

@@ -147,7 +147,7 @@ PAGES |= {
         "rank": settings.RankSettings,
         "compute": settings.ComputeSettings,
         "select": settings.SelectSettings,
-        "import": settings.CutSettings,
+        "import": settings.ImportSettings,
     }.items()
 }
 

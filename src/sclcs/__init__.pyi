@@ -1,5 +1,5 @@
 from . import pyspi
-from .cohort import Cohort, CoreSet, Scan, Scans, simulate_cohort
+from .cohort import Cohort, CoreSet, Scan, Scans, load, simulate_cohort
 from .coresets import select
 from .decision import Blend
 from .report import plot
@@ -19,6 +19,7 @@ __all__ = [
     "catalogue",
     "compare",
     "compute",
+    "load",
     "plot",
     "pyspi",
     "rank",

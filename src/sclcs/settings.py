@@ -14,7 +14,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict
 
-from sclcs._core import DEFAULT_METHOD, Names, Settings, as_assignments, as_list, as_text, setting
+from sclcs._core import (
+    DEFAULT_METHOD,
+    Names,
+    Settings,
+    as_assignments,
+    as_list,
+    as_path,
+    as_text,
+    setting,
+)
 
 __all__ = [
     "DEFAULT_BUDGET",
@@ -24,6 +33,7 @@ __all__ = [
     "ComputeSettings",
     "CutSettings",
     "ExportFormat",
+    "ImportSettings",
     "MethodSettings",
     "PlanSettings",
     "QuestionSettings",
@@ -38,6 +48,10 @@ DEFAULT_EXECUTOR = "local:1"
 ExportFormat = Literal["relmat", "npz", "mat", "csv"]
 
 cut = partial(setting, group="From scans to samples")
+read = partial(setting, group="Which files")
+imaged = partial(setting, group="Images")
+released = partial(setting, group="Public releases")
+measured = partial(setting, group="EEG and MEG")
 asked = partial(setting, group="What is asked")
 scored = partial(setting, group="Scores")
 tested = partial(setting, group="Tests and intervals")
@@ -136,6 +150,97 @@ class CutSettings(Settings):
     on_bad: Literal["error", "skip"] = cut(
         "stop at bad scans and name them, or drop them and record why", "error", front=True
     )
+
+
+Place = Annotated[str | None, BeforeValidator(as_path)]
+
+
+class ImportSettings(CutSettings):
+    """How files become a cohort: options of ``import`` and of ``load``."""
+
+    kind: (
+        Literal["bids", "nifti", "conn", "hcp", "ukb", "rest-meta-mdd", "abide", "mne", "arrays"]
+        | None
+    ) = read("what the files are; recognised if not given", None, takes=str | None)
+    labels: Place = read(
+        "table of labels (csv, tsv, xlsx); participants.tsv is found if not given",
+        None,
+        front=True,
+        metavar="FILE",
+        takes=str | os.PathLike[str] | None,
+    )
+    id_column: str | None = read("column of the table with the ids; found if not given", None)
+    by_position: bool = read("row n of the table belongs to scan n of an array", False)
+    atlas: Place = read(
+        "which atlas, where there are several; for images its name (schaefer400) or file",
+        None,
+        front=True,
+        metavar="NAME",
+        takes=str | os.PathLike[str] | None,
+    )
+    regions: Names | None = read(
+        "keep these: names, patterns (LH_*), or a region set (dosenbach-dmn33)", None
+    )
+    task: Names | None = read("only these tasks", None, front=True)
+    session: Names | None = read("only these sessions", None)
+    run: Names | None = read("only these runs", None)
+    sites: Names | None = read("only these sites", None)
+    condition: Text = read("of CONN: number or name; 0 is all sessions", None)
+    space: str | None = read("value of the space- entity", None)
+    desc: str | None = read("value of the desc- entity", None)
+    entity: Annotated[list[str], BeforeValidator(as_assignments)] = read(
+        "any other entity: reg=36Parameter",
+        [],
+        takes=Mapping[str, str] | Sequence[str],
+        metavar="KEY=LABEL",
+    )
+    tr: float | None = read("repetition time in seconds, where files do not tell it", None)
+    layout: Literal[
+        "auto", "time-region", "region-time", "scan-time-region", "scan-region-time"
+    ] = read("what the rows of a scan are; found where that is certain", "auto", takes=str)
+    key: str | None = read("name of the signals in .npz and .mat files", None)
+    pattern: str | None = read("which files of a folder: '*_rois.csv', '**/*.mat'", None)
+    file_names: str | None = read(
+        "what file names say: '{subject}_{session}', '{subject}/*/{run}'", None, flag="--names"
+    )
+    strip_suffix: str = read("end of the file stem that is not part of the scan id", "")
+    confounds: str | None = imaged(
+        "simple, scrubbing, compcor, ica_aroma, components (motion,wm_csf), or none; simple for "
+        "images of fMRIPrep",
+        None,
+        front=True,
+        metavar="STRATEGY",
+    )
+    confound_options: dict[str, Any] = imaged("of nilearn's load_confounds: fd_threshold=0.2", {})
+    low_pass: float | None = imaged("cut-off in Hz", None)
+    high_pass: float | None = imaged("cut-off in Hz", None)
+    detrend: bool = imaged("remove a linear trend", False)
+    smoothing: float | None = imaged("spatial filter, FWHM in mm", None)
+    radius: float = imaged("of spheres around coordinates, in mm", 5.0)
+    mask: Place = imaged(
+        "use only voxels inside", None, metavar="FILE", takes=str | os.PathLike[str] | None
+    )
+    atlas_names: Place = imaged(
+        "table index, name of a label image",
+        None,
+        metavar="FILE",
+        takes=str | os.PathLike[str] | None,
+    )
+    data_dir: Place = imaged(
+        "where downloads are kept; nilearn's folder by default",
+        None,
+        metavar="FOLDER",
+        takes=str | os.PathLike[str] | None,
+    )
+    variant: str = released("preprocessing: the end of the folder's name", "FunImgARglobalCWF")
+    pipeline: Literal["ccs", "cpac", "dparsf", "niak"] = released("preprocessing of ABIDE", "ccs")
+    band_pass: bool = released("ABIDE band-passed 0.01-0.1 Hz", True)
+    global_signal: bool = released("ABIDE with the global signal regressed out", False)
+    quality_checked: bool = released("only scans of ABIDE that all raters passed", True)
+    subjects: int | None = released("only the first N subjects of ABIDE", None, ge=1)
+    url: str | None = released("where ABIDE is, if mirrored", None)
+    picks: Names = measured("channels: eeg, mag, grad, data, or names", ["data"])
+    rate: float | None = measured("resample to this rate in Hz", None)
 
 
 class QuestionSettings(Seeded):

@@ -68,11 +68,6 @@ def spoil_with_an_unlabelled_subject(folder, rng):
     return ["--labels", folder.parent / "labels.csv"], ["s3", "label table"]
 
 
-def spoil_with_an_extra_label(folder, rng):
-    (folder.parent / "labels.csv").write_text("subject,site\ns1,x\ns2,y\ns3,y\nghost,x\n")
-    return ["--labels", folder.parent / "labels.csv"], ["ghost", "without a scan"]
-
-
 def spoil_with_a_repeated_label(folder, rng):
     (folder.parent / "labels.csv").write_text("subject,site\ns1,x\ns1,y\ns2,y\ns3,y\n")
     return ["--labels", folder.parent / "labels.csv"], ["s1"]
@@ -156,7 +151,7 @@ def truncated_nifti(folder, rng):
     image = rng.normal(size=(19, 23, 19, 12)).astype(np.float32)
     nib.save(nib.Nifti1Image(image, np.diag([10.0, 10, 10, 1])), path)
     path.write_bytes(path.read_bytes()[:40_000])
-    return ["nifti", folder], "scan"
+    return ["nifti", folder, "--atlas", "dosenbach-dmn33"], "scan"
 
 
 DAMAGE = [truncated_npz, pickled_npz, pickle_called_npy, truncated_mat, truncated_nifti]

@@ -46,7 +46,16 @@ def test_other_pipelines(tmp_path):
         "cohort", "import", "bids", write_cpac(tmp_path / "cpac"), "--entity", "reg=36Parameter",
         "--tr", 2, "--window", 20, "--stride", 10, "--out", tmp_path / "cpac.zarr",
     )  # fmt: skip
-    run("cohort", "import", "conn", write_conn(tmp_path), "--out", tmp_path / "conn.zarr")
+    run(
+        "cohort",
+        "import",
+        "conn",
+        write_conn(tmp_path),
+        "--atlas",
+        "atlas",
+        "--out",
+        tmp_path / "conn.zarr",
+    )
     run(
         "cohort", "import", "ukb", write_ukb(tmp_path / "ukb"), "--window", "11s", "--stride", "6s",
         "--out", tmp_path / "ukb.zarr",
@@ -61,7 +70,7 @@ def test_other_pipelines(tmp_path):
         (["--window", "70m"], "time points (70) or seconds (140s)"),
         (["--max-missing-subjects", "lots"], "share of the subjects"),
         (["--min-coverage", "50"], "from 0 to 1"),
-        (["--entity", "reg"], "key=value"),
+        (["--entity", "reg"], "key=label"),
         (["--resample", "-1"], "above 0 seconds"),
     ],
 )

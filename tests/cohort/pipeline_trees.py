@@ -39,25 +39,36 @@ def write_ptseries(path, values, regions=REGIONS, tr=0.72):
     return path
 
 
-def write_xcp_d(root, subjects=("01", "02", "03", "04"), *, length=30, missing=(), low_coverage=()):
+def write_xcp_d(
+    root,
+    subjects=("01", "02", "03", "04"),
+    *,
+    length=30,
+    missing=(),
+    low_coverage=(),
+    regions=REGIONS,
+):
     """XCP-D: tables, CIFTI beside them, coverage tables; n/a where nothing is covered."""
     folder = root / "derivatives" / "xcp_d"
     for number, subject in enumerate(subjects):
         func = folder / f"sub-{subject}" / "func"
         func.mkdir(parents=True)
         stem = f"sub-{subject}_task-rest_space-fsLR_seg-4S156Parcels"
-        values = series(number, length)
+        values = series(number, length, regions)
         if subject in missing:
             values[:, 3] = np.nan
-        table = pd.DataFrame(values, columns=REGIONS)
+        table = pd.DataFrame(values, columns=regions)
         table.to_csv(func / f"{stem}_stat-mean_timeseries.tsv", sep="\t", index=False, na_rep="n/a")
         sidecar = {"RepetitionTime": 2.0, "SamplingFrequency": "TR"}
         (func / f"{stem}_stat-mean_timeseries.json").write_text(json.dumps(sidecar))
-        write_ptseries(func / f"{stem}_den-91k_stat-mean_timeseries.ptseries.nii", values, tr=2.0)
+        write_ptseries(
+            func / f"{stem}_den-91k_stat-mean_timeseries.ptseries.nii", values, regions, tr=2.0
+        )
         covered = [1.0, 0.9, 0.3 if subject in low_coverage else 1.0, 1.0, 0.8]
+        covered += [1.0] * (len(regions) - 5)
         if subject in missing:
             covered[3] = 0.1
-        pd.DataFrame({"Node": REGIONS, "coverage": covered}).to_csv(
+        pd.DataFrame({"Node": regions, "coverage": covered}).to_csv(
             func / f"{stem}_stat-coverage_bold.tsv", sep="\t", index=False
         )
     write_participants(root, subjects)
@@ -109,7 +120,7 @@ def write_halfpipe(root, subjects=("01", "02"), ending="tsv", length=30):
 CONN_NAMES = ("Grey Matter", "White Matter", "CSF", "atlas.PCC", "atlas.MPFC", "networks.DMN.LP")
 
 
-def write_conn(root, subjects=3, version="v5", conditions=(0, 1), length=40):
+def write_conn(root, subjects=3, version="v5", conditions=(0, 1), *, length=40, sessions=1):
     """CONN: cell arrays data and names; weights of the condition (here a rest block)."""
     folder = root / "conn_study" / "results" / "preprocessing"
     folder.mkdir(parents=True)
@@ -124,6 +135,9 @@ def write_conn(root, subjects=3, version="v5", conditions=(0, 1), length=40):
             names[0, k] = name
         for condition in conditions:
             content = {"data": data, "names": names}
+            if version == "v5":
+                numbers = np.repeat(np.arange(1, sessions + 1), length // sessions)
+                content["data_sessions"] = numbers[:, None].astype(float)
             if condition:
                 weights = np.empty((1, 1), dtype=object)
                 weights[0, 0] = np.repeat([1.0, 0.0], [length - 5, 5])[:, None]
@@ -190,6 +204,74 @@ def write_hcp(
             path = root / subject / "MNINonLinear" / "Results" / run / name
             write_ptseries(path, series(10 * number + k, length + 2 * k))
     return root
+
+
+def write_dpabi(root, subjects=("Sub001", "Sub002", "Sub003"), length=30):
+    """DPABI: signals as .mat and text, correlations beside them."""
+    folder = root / "Results" / "ROISignals_FunImgARCWF"
+    folder.mkdir(parents=True)
+    for number, subject in enumerate(subjects):
+        values = series(number, length)
+        savemat(folder / f"ROISignals_{subject}.mat", {"ROISignals": values})
+        np.savetxt(folder / f"ROISignals_{subject}.txt", values)
+        savemat(folder / f"ROICorrelation_{subject}.mat", {"ROICorrelation": np.eye(5)})
+    return root
+
+
+def write_gretna(root, subjects=("ASD29539", "TC29552"), length=30):
+    """GRETNA: text without a header, a column per region; matrices in folders beside it."""
+    for number, subject in enumerate(subjects):
+        for name, values in (("TimeCourse", series(number, length)), ("SFCMatrixR", np.eye(5))):
+            folder = root / f"Gretna{name}"
+            folder.mkdir(parents=True, exist_ok=True)
+            prefix = "r" if name == "SFCMatrixR" else ""
+            np.savetxt(folder / f"{prefix}{subject}.txt", values, delimiter="\t")
+    return root
+
+
+def write_own_mat(root, subjects=("p01", "p02", "p03"), region_first=True):
+    """A lab's own script: a folder per person, signals and their correlations in one file."""
+    for number, subject in enumerate(subjects):
+        values = series(number, 30 + number)
+        names = np.array(REGIONS, dtype=object)[:, None]
+        (root / subject).mkdir(parents=True)
+        content = {"ts": values.T if region_first else values, "fc": np.eye(5), "labels": names}
+        savemat(root / subject / "roi.mat", content)
+    return root
+
+
+def write_fmriprep(root, subjects=("01", "02"), length=60):
+    """fMRIPrep: images, confounds and their JSON; a label image of three regions beside them."""
+    folder = root / "derivatives" / "fmriprep"
+    rng = np.random.default_rng(1)
+    for subject in subjects:
+        func = folder / f"sub-{subject}" / "func"
+        func.mkdir(parents=True)
+        stem = f"sub-{subject}_task-rest"
+        image = nib.Nifti1Image(rng.normal(100, 1, (6, 5, 4, length)).astype(np.float32), AFFINE)
+        image.header.set_zooms((10, 10, 10, 2))
+        image.header.set_xyzt_units("mm", "sec")
+        nib.save(image, func / f"{stem}_space-MNI152NLin2009cAsym_desc-preproc_bold.nii.gz")
+        table = pd.DataFrame(rng.normal(size=(length, 9)))
+        table.columns = [
+            *(f"{kind}_{axis}" for kind in ("trans", "rot") for axis in "xyz"),
+            "csf", "white_matter", "cosine00",
+        ]  # fmt: skip
+        for name in list(table.columns[:6]):
+            for end in ("derivative1", "power2", "derivative1_power2"):
+                table[f"{name}_{end}"] = rng.normal(size=length)
+        table["framewise_displacement"] = 0.1
+        path = func / f"{stem}_desc-confounds_timeseries.tsv"
+        table.to_csv(path, sep="\t", index=False)
+        path.with_suffix(".json").write_text("{}")
+    labels = np.zeros((6, 5, 4), dtype=np.int16)
+    labels[:2], labels[2:4], labels[4:] = 1, 2, 3
+    nib.save(nib.Nifti1Image(labels, AFFINE), root / "atlas.nii.gz")
+    made = [{"Name": "fMRIPrep", "Version": "25.1"}]
+    description = {"Name": "x", "GeneratedBy": made}
+    (folder / "dataset_description.json").write_text(json.dumps(description))
+    write_participants(root, subjects)
+    return folder
 
 
 def compress(path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sclcs._core.errors import InputError, NotFoundError, UnknownNameError
-from sclcs.cohort.readers.atlases import atlas_names, is_named_atlas, named_atlas
+from sclcs.cohort.readers.atlases import is_named_atlas, known_atlases, named_atlas
 
 nib = pytest.importorskip("nibabel")
 datasets = pytest.importorskip("nilearn.datasets")
@@ -43,7 +43,7 @@ def test_without_a_network_the_error_says_where_to_put_the_files(tmp_path, monke
     assert "no route to host for 400" in message
     file = "schaefer_2018/Schaefer2018_400Parcels_17Networks_order_FSLMNI152_2mm.nii.gz"
     assert str(tmp_path / file) in message
-    assert "--atlas-dir" in message
+    assert "--data-dir" in message
 
 
 def test_every_fetched_atlas_is_a_function_of_nilearn_with_these_arguments():
@@ -67,7 +67,7 @@ def test_coordinates_come_with_nilearn(name, count):
 def test_unknown_names_and_bad_radii(tmp_path):
     assert is_named_atlas("Schaefer400")
     assert not is_named_atlas(str(tmp_path / "mine.nii.gz"))
-    assert "aal" in atlas_names()
+    assert "aal" in known_atlases()
     with pytest.raises(UnknownNameError, match=r"Did you mean schaefer400\?"):
         named_atlas("shaefer400", 5.0)
     with pytest.raises(InputError, match="radius above 0"):

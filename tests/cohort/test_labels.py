@@ -75,7 +75,7 @@ def test_missing_and_extra_rows_become_problems(tmp_path):
     labelled = attach_labels(scans_of("s1", "s2"), read_label_table(path))
     assert [scan.subject for scan in labelled] == ["s1"]
     assert kinds(labelled) == [("missing-label", "s2"), ("extra-label", "s9")]
-    with pytest.raises(InputError, match=r"without a row.*s2.*Rows of the label table.*s9"):
+    with pytest.raises(InputError, match=r"without a row.*s2"):
         labelled.to_cohort(window=5, stride=5)
 
 

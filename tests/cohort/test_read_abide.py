@@ -124,7 +124,7 @@ def test_choices(release, tmp_path):
     _, url, _ = release
     cache = tmp_path / "cache"
     assert len(read_abide(cache, url=url, quality_checked=False)) == 5
-    assert len(read_abide(cache, url=url, n_subjects=1)) == 1
+    assert len(read_abide(cache, url=url, subjects=1)) == 1
     pitt = read_abide(cache, url=url, sites=["PITT"])
     assert pitt.tr == 1.5
     assert "tr" not in pitt[0].facts
@@ -139,7 +139,7 @@ def test_choices(release, tmp_path):
 def test_columns_are_found_by_their_labels(release, tmp_path, labels):
     root, url, _ = release
     write_series(root, "Pitt_0050003", labels)
-    scan = read_abide(tmp_path / "cache", url=url, regions="dosenbach-160", n_subjects=1)[0]
+    scan = read_abide(tmp_path / "cache", url=url, regions="dosenbach-160", subjects=1)[0]
     np.testing.assert_array_equal(scan.load(), signals_of("Pitt_0050003").T)
 
 
@@ -193,7 +193,7 @@ def test_unknown_names(release, tmp_path):
     with pytest.raises(InputError, match="'ccs', 'cpac', 'dparsf', 'niak', got 'fsl'"):
         read_abide(tmp_path / "cache", url=url, pipeline="fsl")
     with pytest.raises(InputError, match="filters leave none"):
-        read_abide(tmp_path / "cache", url=url, n_subjects=0)
+        read_abide(tmp_path / "cache", url=url, subjects=0)
 
 
 def shared_npz():

@@ -16,23 +16,26 @@ def expected(number):
 
 @pytest.mark.parametrize("version", ["v5", "v7.3"])
 def test_regions_without_tissues_and_time_points_of_the_condition(tmp_path, version):
-    scans = read_conn(write_conn(tmp_path, version=version), tr=2.0)
+    scans = read_conn(write_conn(tmp_path, version=version), atlas="all", tr=2.0)
     assert scans.regions == ("atlas.PCC", "atlas.MPFC", "networks.DMN.LP")
     assert [scan.subject for scan in scans] == ["Subject001", "Subject002", "Subject003"]
     for number, scan in enumerate(scans, start=1):
         np.testing.assert_allclose(scan.signals(), expected(number)[:, :35], rtol=1e-6)
-    whole = read_conn(tmp_path / "conn_study", condition="0", regions="atlas.*")
+    whole = read_conn(tmp_path / "conn_study", atlas="all", condition="0", regions="atlas.*")
     np.testing.assert_allclose(whole[1].signals(), expected(2)[:2], rtol=1e-6)
 
 
 def test_conditions_by_name_and_number(tmp_path):
     project = write_conn(tmp_path, conditions=(0, 1, 2))
     with pytest.raises(InputError, match=r"found 2: 1 \(rest\), 2 \(task\); choose"):
-        read_conn(project)
-    assert read_conn(project, condition="task").provenance["options"]["condition"] == "002"
-    assert len(read_conn(project / "results" / "preprocessing", condition="1")) == 3
+        read_conn(project, atlas="all")
+    assert (
+        read_conn(project, atlas="all", condition="task").provenance["options"]["condition"]
+        == "002"
+    )
+    assert len(read_conn(project / "results" / "preprocessing", atlas="all", condition="1")) == 3
     with pytest.raises(UnknownNameError, match=r"no condition 'sleep'.*rest, task"):
-        read_conn(project, condition="sleep")
+        read_conn(project, atlas="all", condition="sleep")
 
 
 @pytest.mark.parametrize("ids", [("1", "2", "3"), ("Subject001", "Subject002", "Subject003")])
@@ -40,7 +43,7 @@ def test_labels_by_number_or_name(tmp_path, ids):
     project = write_conn(tmp_path)
     rows = [f"{name},{site}" for name, site in zip(ids, "ABA", strict=True)]
     (tmp_path / "labels.csv").write_text("\n".join(["subject,site", *rows]))
-    scans = read_conn(project, labels=tmp_path / "labels.csv")
+    scans = read_conn(project, atlas="all", labels=tmp_path / "labels.csv")
     assert [scan.facts["site"] for scan in scans] == ["A", "B", "A"]
 
 
@@ -50,7 +53,7 @@ def test_what_goes_wrong_is_named(tmp_path):
     project = write_conn(tmp_path)
     path = project / "results" / "preprocessing" / "ROI_Subject002_Condition001.mat"
     path.write_bytes(path.read_bytes()[:500])
-    scans = read_conn(project)
+    scans = read_conn(project, atlas="all")
     with pytest.raises(UnreadableFileError, match="Subject002"):
         scans.to_cohort(window=20, stride=10)
     assert len(scans.to_cohort(window=20, stride=10, on_bad="skip")) == 2 * 2

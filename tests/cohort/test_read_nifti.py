@@ -24,6 +24,12 @@ SHAPE = (24, 27, 17)  # 6 mm voxels around the default-mode regions, unequal on 
 AFFINE = np.array([[6.0, 0, 0, -72], [0, 6.0, 0, -86], [0, 0, 6.0, -35], [0, 0, 0, 1]])
 LENGTH = 41
 REGIONS = region_set("dosenbach-dmn33")
+
+
+def read(images, **options):
+    return read_nifti(images, **({"atlas": "dosenbach-dmn33", "confounds": "none"} | options))
+
+
 SPACE = "space-MNI152NLin2009cAsym"
 
 
@@ -106,7 +112,7 @@ def fmriprep(tmp_path):
 
 
 def test_spheres_of_a_derivative(fmriprep):
-    scans = read_nifti(fmriprep)
+    scans = read(fmriprep)
     assert scans.regions == REGIONS.names
     assert scans.tr == 2.2, "the sidecar beats the header"
     assert list(scans.table.index) == [
@@ -132,31 +138,33 @@ def test_known_values_and_radius(tmp_path):
         volumes[near] = (place + 1) * np.arange(1, 8)
     path = save(volumes, tmp_path / "scan.nii.gz")
     for radius in (4.0, 8.0):
-        signals = read_nifti([path], radius=radius)[0].load()
+        signals = read([path], radius=radius)[0].load()
         for place in isolated:
             np.testing.assert_allclose(signals[place], (place + 1) * np.arange(1, 8))
 
 
 def test_overlapping_spheres_are_independent(fmriprep):
     volumes = volumes_of(11)
-    signals = read_nifti(fmriprep, radius=9.0, session="1")[0].load()
+    signals = read(fmriprep, radius=9.0, session="1")[0].load()
     np.testing.assert_allclose(signals, sphere_means(volumes, 9.0), rtol=1e-6)
 
 
 def test_nothing_is_read_before_it_is_used(fmriprep, monkeypatch):
-    read = []
+    opened = []
     original = nifti_extraction.load_image
     monkeypatch.setattr(
-        nifti_extraction, "load_image", lambda path, n: read.append(path.name) or original(path, n)
+        nifti_extraction,
+        "load_image",
+        lambda path, n: opened.append(path.name) or original(path, n),
     )
-    scans = read_nifti(fmriprep)
-    assert read == []
+    scans = read(fmriprep)
+    assert opened == []
     scans[2].load()
-    assert read == [bold(fmriprep, "02", "1", 1).name]
+    assert opened == [bold(fmriprep, "02", "1", 1).name]
 
 
 def test_confounds_are_regressed_out_and_scrubbed_volumes_cut(fmriprep):
-    scans = read_nifti(
+    scans = read(
         fmriprep,
         confounds="motion,wm_csf,scrub",
         confound_options={"motion": "basic", "scrub": 0, "fd_threshold": 0.5},
@@ -181,7 +189,7 @@ def test_confounds_are_regressed_out_and_scrubbed_volumes_cut(fmriprep):
 def test_missing_confounds_are_named_and_skipped(fmriprep):
     image = bold(fmriprep, "02", "2", 1)
     next(image.parent.glob("*confounds_timeseries.tsv")).unlink()
-    scans = read_nifti(fmriprep, confounds=["motion"], confound_options={"motion": "basic"})
+    scans = read(fmriprep, confounds=["motion"], confound_options={"motion": "basic"})
     assert len(scans) == 3
     with pytest.raises(UnreadableFileError, match=r"sub-02_ses-2.*Could not find"):
         scans.to_cohort(window=10, stride=10)
@@ -191,7 +199,7 @@ def test_missing_confounds_are_named_and_skipped(fmriprep):
 
 def test_preset_needs_its_columns(fmriprep):
     with pytest.raises(UnreadableFileError, match=r"confounds for compcor.*cannot be used"):
-        read_nifti(fmriprep, confounds="compcor")
+        read(fmriprep, confounds="compcor")
 
 
 def test_everything_scrubbed_is_too_short(fmriprep):
@@ -202,7 +210,7 @@ def test_everything_scrubbed_is_too_short(fmriprep):
     table.to_csv(path, sep="\t", na_rep="n/a", index=False)
     options = {"motion": "basic", "scrub": 0}
     with pytest.warns(RuntimeWarning, match="[Aa]ll volumes"):
-        scans = read_nifti(fmriprep, confounds="motion,scrub", confound_options=options)
+        scans = read(fmriprep, confounds="motion,scrub", confound_options=options)
     with pytest.raises(InputError, match=r"sub-01_ses-1.*no time points left by scrubbing"):
         scans.to_cohort(window=10, stride=10)
 
@@ -212,7 +220,7 @@ def test_band_pass(tmp_path):
     slow, fast = np.sin(2 * np.pi * 0.05 * time), np.sin(2 * np.pi * 0.2 * time)
     volumes = np.broadcast_to(100 + slow + fast, (*SHAPE, 120)).astype(np.float32)
     path = save(np.array(volumes), tmp_path / "scan.nii.gz", tr=2000, unit="msec")
-    scans = read_nifti(path, low_pass=0.1, high_pass=0.01)
+    scans = read(path, low_pass=0.1, high_pass=0.01)
     assert scans.tr == 2.0, "milliseconds in the header"
     signal = scans[0].load()[0, 20:-20]
     assert abs(np.corrcoef(signal, slow[20:-20])[0, 1]) > 0.99
@@ -223,8 +231,8 @@ def test_band_pass(tmp_path):
 def test_filter_without_repetition_time(tmp_path):
     path = save(volumes_of(1), tmp_path / "scan.nii.gz", tr=0)
     with pytest.raises(InputError, match=r"repetition time.*scan.*--tr"):
-        read_nifti([path], low_pass=0.1)
-    assert read_nifti([path], low_pass=0.1, tr=3).tr == 3.0
+        read([path], low_pass=0.1)
+    assert read([path], low_pass=0.1, tr=3).tr == 3.0
 
 
 def label_volumes():
@@ -240,13 +248,13 @@ def test_label_image_with_names(tmp_path):
     names.write_text("index\tname\n0\tbackground\n2\tmiddle\n7\tleft\n30\tback\n99\tunused\n")
     volumes = volumes_of(4)
     path = save(volumes, tmp_path / "scans" / "s1.nii")
-    scans = read_nifti(path.parent, atlas=atlas, atlas_names=names)
+    scans = read(path.parent, atlas=atlas, atlas_names=names)
     assert scans.regions == ("middle", "left", "back")
     expected = [volumes[labels == value].mean(axis=0, dtype=np.float64) for value in (2, 7, 30)]
     np.testing.assert_allclose(scans[0].load(), expected, rtol=1e-5)
     assert scans[0].scan_id == scans[0].subject == "s1"
-    assert read_nifti([path], atlas=atlas).regions == ("label-2", "label-7", "label-30")
-    chosen = read_nifti([path], atlas=atlas, regions=["label-30"])
+    assert read([path], atlas=atlas).regions == ("label-2", "label-7", "label-30")
+    chosen = read([path], atlas=atlas, regions=["label-30"])
     np.testing.assert_allclose(chosen[0].load(), expected[2:], rtol=1e-5)
 
 
@@ -258,13 +266,13 @@ def test_label_image_on_a_finer_grid(tmp_path):
     volumes = volumes_of(4)
     path = save(volumes, tmp_path / "s1.nii.gz")
     expected = [volumes[label_volumes() == v].mean(axis=0, dtype=np.float64) for v in (2, 7, 30)]
-    np.testing.assert_allclose(read_nifti([path], atlas=atlas)[0].load(), expected, rtol=1e-5)
+    np.testing.assert_allclose(read([path], atlas=atlas)[0].load(), expected, rtol=1e-5)
 
 
 def test_regions_outside_the_image_are_named(tmp_path):
     cut = save(volumes_of(1)[:, :-3], tmp_path / "cut.nii.gz")  # without the frontal pole
     whole = save(volumes_of(2), tmp_path / "whole.nii.gz")
-    scans = read_nifti([cut, whole])
+    scans = read([cut, whole])
     signals = scans[0].load()
     assert np.isnan(signals[0]).all()
     np.testing.assert_allclose(signals[-1], sphere_means(volumes_of(1))[-1], rtol=1e-6)
@@ -280,10 +288,10 @@ def test_masked_and_empty_voxels_are_not_used(tmp_path):
     outside = np.zeros(SHAPE, bool)
     outside[:12] = True
     mask = save((~outside).astype(np.uint8), tmp_path / "mask.nii.gz")
-    masked = read_nifti([save(volumes, tmp_path / "a.nii.gz")], mask=mask)[0].load()
+    masked = read([save(volumes, tmp_path / "a.nii.gz")], mask=mask)[0].load()
     with_nan = volumes.copy()
     with_nan[outside] = np.nan
-    finite = read_nifti([save(with_nan, tmp_path / "b.nii.gz")])[0].load()
+    finite = read([save(with_nan, tmp_path / "b.nii.gz")])[0].load()
     np.testing.assert_allclose(masked, finite, rtol=1e-6)
     left = coordinates()[:, 0] < -10
     assert np.isnan(finite[left]).all()
@@ -298,7 +306,7 @@ def test_truncated_images(tmp_path, ending, share):
     content = bad.read_bytes()
     bad.write_bytes(content[: int(len(content) * share)])
     good = save(volumes_of(2), tmp_path / f"good{ending}")
-    scans = read_nifti([bad, good])
+    scans = read([bad, good])
     with pytest.raises(UnreadableFileError, match=rf"bad{ending}.*truncated"):
         scans.to_cohort(window=10, stride=10)
     cohort = scans.to_cohort(window=10, stride=10, on_bad="skip", out=tmp_path / "cohort")
@@ -311,31 +319,31 @@ def test_other_formats(tmp_path):
     text.write_text("not an image")
     flat = save(volumes_of(1)[..., 0], tmp_path / "flat.nii.gz")
     with pytest.raises(UnreadableFileError, match=r"text\.nii\.gz.*another format"):
-        read_nifti([text])
+        read([text])
     with pytest.raises(UnreadableFileError, match=r"Expected a 4-D image.*found 3-D"):
-        read_nifti([flat])
+        read([flat])
     scan = save(volumes_of(1), tmp_path / "scan.nii.gz")
     with pytest.raises(UnreadableFileError, match="whole numbers"):
-        read_nifti([scan], atlas=flat)
+        read([scan], atlas=flat)
 
 
 def test_labels_for_plain_files(tmp_path):
     paths = [save(volumes_of(i), tmp_path / "scans" / f"p{i}.nii") for i in (1, 2)]
     table = tmp_path / "labels.csv"
     table.write_text("subject,group\np1,a\np3,c\n")
-    scans = read_nifti(str(tmp_path / "scans" / "*.nii"), participants=table)
+    scans = read(str(tmp_path / "scans" / "*.nii"), labels=table)
     assert [scan.facts["group"] for scan in scans] == ["a"]
     assert {p.kind: p.where for p in scans.problems} == {"missing-label": "p2", "extra-label": "p3"}
     assert scans.tr == 2.5, "from the header"
-    assert len(read_nifti(paths)) == 2
+    assert len(read(paths)) == 2
 
 
 def test_one_file_per_scan(fmriprep):
     other = bold(fmriprep, "01", "1", 1).name.replace(SPACE, "space-T1w")
     save(volumes_of(0), bold(fmriprep, "01", "1", 1).with_name(other))
     with pytest.raises(InputError, match=r"space \(.*T1w.*\).*--space"):
-        read_nifti(fmriprep)
-    assert len(read_nifti(fmriprep, space="MNI152NLin2009cAsym")) == 4
+        read(fmriprep)
+    assert len(read(fmriprep, space="MNI152NLin2009cAsym")) == 4
 
 
 @pytest.mark.parametrize(
@@ -353,14 +361,14 @@ def test_one_file_per_scan(fmriprep):
 )
 def test_wrong_options(fmriprep, options, error, message):
     with pytest.raises(error, match=message):
-        read_nifti(fmriprep, **options)
+        read(fmriprep, **options)
 
 
 def test_nothing_there(tmp_path):
     with pytest.raises(NotFoundError, match="nowhere"):
-        read_nifti(tmp_path / "nowhere")
+        read(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"\.nii\.gz files"):
-        read_nifti(tmp_path)
+        read(tmp_path)
 
 
 def test_missing_extra_is_named(fmriprep, monkeypatch):
@@ -369,4 +377,4 @@ def test_missing_extra_is_named(fmriprep, monkeypatch):
 
     monkeypatch.setattr("importlib.import_module", refuse)
     with pytest.raises(MissingDependencyError, match=r"sclcs\[nifti\]"):
-        read_nifti(fmriprep)
+        read(fmriprep)

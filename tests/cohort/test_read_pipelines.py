@@ -67,7 +67,7 @@ def test_hcp_runs_by_the_folders_of_their_files(tmp_path):
     scans = read_arrays(
         write_hcp(tmp_path / "hcp"),
         pattern="**/*.ptseries.nii",
-        names="{subject}/MNINonLinear/Results/{run}/*",
+        file_names="{subject}/MNINonLinear/Results/{run}/*",
     )
     assert scans.tr == pytest.approx(0.72)
     assert [scan.subject for scan in scans] == ["100307", "100307", "100408", "100408"]
@@ -80,7 +80,7 @@ def test_cpac_sets_of_regressors_are_chosen_by_their_entity(tmp_path):
     folder = write_cpac(tmp_path)
     with pytest.raises(InputError, match=r"they differ in reg .*--entity reg=LABEL"):
         read_bids(folder)
-    scans = read_bids(folder, atlas="CC200", entities={"reg": "aCompCor"}, tr=2.0)
+    scans = read_bids(folder, atlas="CC200", entity={"reg": "aCompCor"}, tr=2.0)
     assert [scan.scan_id for scan in scans] == [
         f"sub-{s}_ses-1_task-rest_run-1" for s in ("0050952", "0050953")
     ]
@@ -188,4 +188,4 @@ def test_names_nearly_right_are_suggested(tmp_path):
     labels = tmp_path / "labels.csv"
     pd.DataFrame({"participant": ["01"], "age": [3]}).to_csv(labels, index=False)
     with pytest.raises(UnknownNameError, match=r"Did you mean participant\?"):
-        read_bids(tmp_path / "study/derivatives/xcp_d", participants=labels, id_column="particpant")
+        read_bids(tmp_path / "study/derivatives/xcp_d", labels=labels, id_column="particpant")

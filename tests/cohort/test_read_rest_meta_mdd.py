@@ -159,7 +159,7 @@ def test_regions_of_an_atlas_by_name(release):
 
 
 def test_phenotype_workbook_is_joined(release, phenotype):
-    scans = read_rest_meta_mdd(release, phenotype=phenotype)
+    scans = read_rest_meta_mdd(release, labels=phenotype)
     assert not scans.problems
     facts = {scan.subject: dict(scan.facts) for scan in scans}
     assert facts["S20-1-0001"] == {
@@ -179,7 +179,7 @@ def test_phenotype_workbook_is_joined(release, phenotype):
 
 
 def test_sites_apply_to_scans_and_table(release, phenotype):
-    scans = read_rest_meta_mdd(release, phenotype=phenotype, sites=["15", 20])
+    scans = read_rest_meta_mdd(release, labels=phenotype, sites=["15", 20])
     assert [scan.subject for scan in scans] == IDS[1:]
     assert not scans.problems
     assert scans.provenance["options"]["sites"] == ["15", "20"]
@@ -191,7 +191,7 @@ def test_sites_apply_to_scans_and_table(release, phenotype):
 def test_csv_with_site_and_group_that_agree(release, tmp_path):
     rows = ["SubID,Site,Dx,Age"]
     rows += [f"{i},{i[1:].split('-')[0]},{1 if '-1-' in i else -1},30" for i in IDS]
-    scans = read_rest_meta_mdd(release, phenotype=write_csv(tmp_path / "info.csv", *rows))
+    scans = read_rest_meta_mdd(release, labels=write_csv(tmp_path / "info.csv", *rows))
     assert dict(scans[2].facts) == {"site": "15", "diagnosis": "HC", "age": 30}
 
 
@@ -204,12 +204,12 @@ def test_csv_that_contradicts_the_ids(release, tmp_path):
         "S15-2-0003,15,1",
     )
     with pytest.raises(InputError, match=r"S15-1-0001 \(site 16\), S15-2-0003 \(Group 1\)"):
-        read_rest_meta_mdd(release, phenotype=path)
+        read_rest_meta_mdd(release, labels=path)
 
 
 def test_missing_and_extra_rows(release, tmp_path):
     rows = ["ID,Age", *(f"{subject},30" for subject in IDS[1:]), "S21-2-0009,30"]
-    scans = read_rest_meta_mdd(release, phenotype=write_csv(tmp_path / "info.csv", *rows))
+    scans = read_rest_meta_mdd(release, labels=write_csv(tmp_path / "info.csv", *rows))
     found = [(problem.kind, problem.where) for problem in scans.problems]
     assert found == [("missing-label", "S1-1-0001"), ("extra-label", "S21-2-0009")]
     assert scans.to_cohort(window=6, stride=6, on_bad="skip").n_subjects == 4
@@ -218,10 +218,10 @@ def test_missing_and_extra_rows(release, tmp_path):
 def test_ids_of_another_form(release, tmp_path):
     path = write_csv(tmp_path / "info.csv", "ID,Age", "S1-1-0001,30", "S1-3-0001,30", "p7,30")
     with pytest.raises(InputError, match="found S1-3-0001, p7"):
-        read_rest_meta_mdd(release, phenotype=path)
+        read_rest_meta_mdd(release, labels=path)
     write_csv(tmp_path / "twice.csv", "ID,Age", "S1-1-0001,30", "S1-1-0001,31")
     with pytest.raises(InputError, match="repeated: S1-1-0001"):
-        read_rest_meta_mdd(release, phenotype=tmp_path / "twice.csv")
+        read_rest_meta_mdd(release, labels=tmp_path / "twice.csv")
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write_v5(folder / "ROISignals_sub01.mat", np.eye(3))
     with pytest.raises(InputError, match=r"S20-1-0001\.mat .*found ROISignals_sub01\.mat"):

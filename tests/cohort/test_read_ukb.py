@@ -7,7 +7,7 @@ import pytest
 from pipeline_trees import REGIONS, series, write_ukb
 
 from sclcs._core.errors import InputError, UnknownNameError
-from sclcs.cohort.readers.ukb import read_ukb
+from sclcs.cohort import read_ukb
 
 
 def test_participants_instances_and_labels(tmp_path):
@@ -20,17 +20,19 @@ def test_participants_instances_and_labels(tmp_path):
     ]  # fmt: skip
     assert [scan.facts["sex"] for scan in scans] == [0, 0, 1]
     np.testing.assert_allclose(scans[2].signals(), series(2).T, rtol=1e-6)
-    assert len(read_ukb(tmp_path / "bulk", instance="2")) == 2
+    assert len(read_ukb(tmp_path / "bulk", session="2")) == 2
 
 
 def test_several_atlases_and_mistakes(tmp_path):
     root = write_ukb(write_ukb(tmp_path / "bulk"), atlas="Schaefer7n100p")
-    with pytest.raises(InputError, match="found 2: Schaefer7n100p, Tian_Subcortex_S1_3T"):
+    with pytest.raises(
+        InputError, match=r"found 2: Schaefer7n100p \(3 scans\), Tian_Subcortex_S1_3T"
+    ):
         read_ukb(root)
     with pytest.raises(UnknownNameError, match="no atlas 'AAL'"):
         read_ukb(root, atlas="AAL")
-    with pytest.raises(UnknownNameError, match="no instance 9 here; choose one of 2, 3"):
-        read_ukb(root, atlas="Schaefer7n100p", instance="9")
+    with pytest.raises(UnknownNameError, match="no session 9 here; choose one of 2, 3"):
+        read_ukb(root, atlas="Schaefer7n100p", session="9")
     with pytest.raises(InputError, match="<id>_<instance>/fMRI"):
         read_ukb(tmp_path / "bulk" / "1000012_2")
 

@@ -113,7 +113,7 @@ def test_what_the_reader_found_is_refused_before_any_signal_is_loaded():
         pytest.fail("loaded a signal although the labels are wrong")
 
     scans = Scans(
-        [Scan("a", "a", load)], ["r", "q"], problems=[Problem("extra-label", "ghost", "")]
+        [Scan("a", "a", load)], ["r", "q"], problems=[Problem("missing-label", "ghost", "")]
     )
     with pytest.raises(InputError, match="ghost"):
         scans.to_cohort(window=10, stride=10)

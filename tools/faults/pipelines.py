@@ -68,13 +68,13 @@ def _xcp_d_cifti(home: Path) -> None:
 
 def _read_hcp(home: Path) -> Scans:
     return read_arrays(
-        home, pattern="**/*.ptseries.nii", names="{subject}/MNINonLinear/Results/{run}/*"
+        home, pattern="**/*.ptseries.nii", file_names="{subject}/MNINonLinear/Results/{run}/*"
     )
 
 
 def _read_cpac(home: Path) -> Scans:
     (folder,) = (home / "output").iterdir()
-    return read_bids(folder, entities={"reg": "36Parameter"})
+    return read_bids(folder, entity={"reg": "36Parameter"})
 
 
 def trees() -> Iterator[tuple[str, Make, Read]]:
@@ -83,14 +83,18 @@ def trees() -> Iterator[tuple[str, Make, Read]]:
     yield "XCP-D CIFTI", _xcp_d_cifti, lambda h: read_bids(h / "derivatives" / "xcp_d")
     yield "C-PAC", write_cpac, _read_cpac
     yield "HALFpipe", write_halfpipe, lambda h: read_bids(h / "derivatives" / "halfpipe")
-    yield "CONN", write_conn, lambda h: read_conn(h / "conn_study", condition="rest")
-    yield "CONN v7.3", lambda h: write_conn(h, version="v73"), lambda h: read_conn(h / "conn_study")
+    yield "CONN", write_conn, lambda h: read_conn(h / "conn_study", atlas="all", condition="rest")
+    yield (
+        "CONN v7.3",
+        lambda h: write_conn(h, version="v73"),
+        lambda h: read_conn(h / "conn_study", atlas="all"),
+    )
     yield "UK Biobank", write_ukb, read_ukb
     yield "HCP ptseries", write_hcp, _read_hcp
     yield (
         "REST-meta-MDD",
         _meta_mdd,
-        lambda h: read_rest_meta_mdd(h, phenotype=h / "phenotype.xlsx"),
+        lambda h: read_rest_meta_mdd(h, labels=h / "phenotype.xlsx"),
     )
     try:
         import mne  # noqa: F401

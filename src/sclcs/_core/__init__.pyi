@@ -108,7 +108,16 @@ from .provenance import (
     write_seal,
     write_with_sidecar,
 )
-from .settings import Names, Settings, as_assignments, as_list, as_text, extra, setting
+from .settings import (
+    Names,
+    Settings,
+    as_assignments,
+    as_list,
+    as_path,
+    as_text,
+    extra,
+    setting,
+)
 from .zarr_group import (
     atomic_group,
     create_array,
@@ -171,6 +180,7 @@ __all__ = [
     "announce",
     "as_assignments",
     "as_list",
+    "as_path",
     "as_sentence",
     "as_text",
     "atomic_directory",

@@ -24,13 +24,14 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 
 __all__ = [
     "Names",
     "Settings",
     "as_assignments",
     "as_list",
+    "as_path",
     "as_text",
     "expected_words",
     "extra",
@@ -120,6 +121,11 @@ def as_assignments(value: object) -> object:
 def as_text(value: object) -> object:
     """Let a file write a text as a number."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def as_path(value: object) -> object:
+    """Let a path stand for its text."""
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 #: One name or several, written with commas or as a list.

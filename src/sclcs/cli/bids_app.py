@@ -126,7 +126,7 @@ def _maker(
     def make(path: Path) -> Cohort:
         from sclcs.cohort import read_bids
 
-        scans = read_bids(bids_dir, atlas=atlas, task=bids_task, entities={"sub": label})
+        scans = read_bids(bids_dir, atlas=atlas, task=bids_task, entity={"sub": label})
         return scans.to_cohort(path, **cut)
 
     return make

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sclcs.cli import cohort_import
+from sclcs.cli.options import SettingsCommand
 from sclcs.cli.output import (
     JsonFlag,
     print_columns,
@@ -22,7 +23,7 @@ app = typer.Typer(
     help="Make a cohort from files or by simulation, describe it, check it.",
     no_args_is_help=True,
 )
-app.add_typer(cohort_import.app, name="import")
+app.command("import", cls=SettingsCommand)(cohort_import.import_)
 
 Source = Annotated[
     Path, typer.Argument(help="A cohort, or a file or folder that `import arrays` reads.")

@@ -220,7 +220,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(cohort_import.app, name="import", short_help="Make a cohort from files.")
+app.command("import", cls=SettingsCommand)(cohort_import.import_)
 app.command("check")(cohort.check)
 app.command("run", cls=SettingsCommand)(run.run)
 app.command("show")(show.show)

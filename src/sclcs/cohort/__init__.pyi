@@ -2,7 +2,7 @@ from .check import cautions, check_cohort, check_content, check_design, check_sc
 from .cohort import Cohort, samples_for
 from .columns import NEVER_QUANTITIES, unclear, vague_levels
 from .coreset import CoreSet
-from .describe import describe_cohort, describe_scans
+from .describe import describe_cohort, describe_scans, preparation
 from .frames import signals_of_frames, warn_if_swapped
 from .loading import earlier_fingerprints, join_cohorts, label_cohort, open_source
 from .problems import KINDS, Problem, explain, raise_for
@@ -10,12 +10,14 @@ from .readers.abide import read_abide
 from .readers.arrays import read_arrays
 from .readers.bids import read_bids
 from .readers.conn import read_conn
+from .readers.folders import read_hcp, read_ukb
 from .readers.mne import read_mne
 from .readers.nifti import read_nifti
+from .readers.recognise import FILE_KINDS, import_scans, load, recognise
 from .readers.rest_meta_mdd import read_rest_meta_mdd
-from .readers.ukb import read_ukb
 from .regions import dosenbach_places, region_set
 from .scans import Scan, Scans
+from .series import Series, read_series, scans_of_series
 from .signals import (
     LENGTH_COLUMN,
     LazySignals,
@@ -41,6 +43,7 @@ from .tables import (
 from .windows import Seconds, Windowing
 
 __all__ = [
+    "FILE_KINDS",
     "KINDS",
     "LENGTH_COLUMN",
     "NEVER_QUANTITIES",
@@ -53,6 +56,7 @@ __all__ = [
     "Scan",
     "Scans",
     "Seconds",
+    "Series",
     "SignalArray",
     "Windowing",
     "by_length",
@@ -69,27 +73,34 @@ __all__ = [
     "earlier_fingerprints",
     "explain",
     "id_order",
+    "import_scans",
     "iterate_rows",
     "iterate_samples",
     "join_cohorts",
     "label_cohort",
     "label_column",
+    "load",
     "number_columns",
     "open_source",
+    "preparation",
     "raise_for",
     "read_abide",
     "read_arrays",
     "read_bids",
     "read_conn",
+    "read_hcp",
     "read_mne",
     "read_nifti",
     "read_rest_meta_mdd",
+    "read_series",
     "read_table_file",
     "read_ukb",
+    "recognise",
     "region_set",
     "require_equal_lengths",
     "sample_lengths",
     "samples_for",
+    "scans_of_series",
     "signals_of_frames",
     "simulate_cohort",
     "table_from_csv",

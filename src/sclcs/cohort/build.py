@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 FEWEST_REGIONS = 2
+MOST_UNCOVERED = 0.1  # of the regions are left out without being asked, where few scans lack them
 
 
 def make_cohort(
@@ -66,6 +67,8 @@ def make_cohort(
     windowing = windowing_of(asked)
     most = asked.max_missing_subjects
     coverage = CoverageRule(asked.min_coverage, None if most is None else parse_share(most))
+    if not coverage and asked.on_bad == "error" and any(scan.coverage for scan in scans):
+        coverage = CoverageRule(max_missing_subjects=0, most_regions=MOST_UNCOVERED)
     if out is not None:
         refuse_existing(Path(out))
     if asked.drop_regions:

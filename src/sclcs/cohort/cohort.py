@@ -24,6 +24,7 @@ from sclcs._core import (
     name_first,
     plain,
     real_numbers,
+    takes,
 )
 from sclcs.cohort.frames import NamedSignals, signals_of_frames, warn_if_swapped
 from sclcs.cohort.signals import (
@@ -36,6 +37,7 @@ from sclcs.cohort.signals import (
     stretches,
 )
 from sclcs.cohort.tables import clean_table, label_column
+from sclcs.settings import CutSettings
 
 if TYPE_CHECKING:
     from sclcs.cohort.simulation.simulate import GroundTruth
@@ -108,6 +110,54 @@ class Cohort:
         self.provenance = dict(provenance or {})
         self.truth = truth
         _check_finite(self.signals, self.samples.index, self.lengths)
+
+    @classmethod
+    @takes(CutSettings)
+    def from_arrays(
+        cls,
+        series: object,
+        table: pd.DataFrame | None = None,
+        *,
+        regions: Sequence[str] | None = None,
+        tr: float | None = None,
+        **options: Any,  # noqa: ANN401 - fields of CutSettings
+    ) -> Cohort:
+        """Make a cohort of arrays (time, region), as nilearn's maskers return them.
+
+        Parameters
+        ----------
+        series : sequence of array (time, region), array (scan, time, region), or mapping
+            The scans; lengths may differ. Data frames (time x region) bring the names of their
+            regions. A mapping has a name for every scan. An ``xarray.DataArray`` goes by the names
+            of its dimensions: `time`, `region` and one more for the scans, in any order.
+        table : DataFrame, optional
+            A row per scan, in their order; who it is stands in the column `subject`,
+            `participant_id`, `sub` or `ID`, or in the index. Scans that have names are found by
+            them.
+        regions : sequence of str, optional
+            Names of the regions.
+        tr : float, optional
+            Repetition time in seconds.
+        {options}
+
+        Returns
+        -------
+        Cohort
+            A sample per scan, or per window.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> scans = [rng.normal(size=(length, 5)) for length in (80, 95, 90)]
+        >>> table = pd.DataFrame({"ID": ["a", "b", "c"], "age": [30, 41, 52]})
+        >>> cohort = Cohort.from_arrays(scans, table, tr=2.0)
+        >>> cohort.length_text, cohort.samples["age"].tolist()
+        ('80 to 95', [30, 41, 52])
+        """
+        from sclcs.cohort.series import scans_of_series
+
+        found = scans_of_series(series, table, regions=regions, tr=tr)
+        return found.to_cohort(**options)
 
     def __repr__(self) -> str:
         return (

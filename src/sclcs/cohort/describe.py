@@ -16,7 +16,7 @@ from sclcs.cohort.scans import Scans
 from sclcs.cohort.tables import class_columns, number_columns
 from sclcs.cohort.windows import PAPER_WINDOWS
 
-__all__ = ["describe_cohort", "describe_scans"]
+__all__ = ["describe_cohort", "describe_scans", "preparation"]
 
 MAX_EXAMPLES = 5
 
@@ -52,11 +52,80 @@ def describe_cohort(cohort: Cohort) -> dict[str, Any]:
         "windowing": provenance.get("windowing"),
         "zscore": provenance.get("zscore"),
         "source": provenance.get("source"),
+        "preparation": preparation(cohort),
         "regions_dropped": provenance.get("coverage", {}).get("regions_dropped", []),
         "notes": list(provenance.get("notes", [])),
         "excluded": _by_kind([Problem(**entry) for entry in provenance.get("excluded", [])]),
         "fingerprint": cohort.fingerprint,
     }
+
+
+#: What nilearn's strategies take out of images, as its documentation says.
+STRATEGIES = {
+    "none": "no nuisance signals removed",
+    "simple": "motion (24 parameters), white matter and CSF regressed out, high-pass by cosines",
+    "scrubbing": "motion, white matter and CSF regressed out, high-motion volumes cut out",
+    "compcor": "motion and CompCor components regressed out, high-pass by cosines",
+    "ica_aroma": "images denoised by ICA-AROMA, white matter and CSF regressed out",
+}
+
+
+def preparation(cohort: Cohort) -> str:
+    """Say in one paragraph how a cohort was made: atlas, confounds, filters, cuts, exclusions."""
+    found = cohort.provenance
+    options = found.get("options") or {}
+    scans = cohort.samples["scan"].nunique() if "scan" in cohort.samples else len(cohort)
+    atlas = f" of {options['atlas']}" if options.get("atlas") else ""
+    origin = found.get("source") or "arrays"
+    parts = [
+        f"{scans} scans of {cohort.n_subjects} subjects from {origin}",
+        f"{cohort.n_regions} regions{atlas}",
+    ]
+    if found.get("reader") == "nifti":
+        strategy = options.get("confounds", "none")
+        words = STRATEGIES.get(str(strategy), "regressed out: " + ", ".join(_list(strategy)))
+        parts.append(words + _filters(options))
+    if cohort.tr is not None:
+        parts.append(f"repetition time {cohort.tr:g} s")
+    elif "tr" in cohort.samples:
+        parts.append("repetition times differ")
+    if found.get("resampled_to"):
+        parts.append(f"resampled to {found['resampled_to']:g} s")
+    parts.append(_cuts(cohort, found.get("windowing") or {}))
+    dropped = found.get("coverage", {}).get("regions_dropped", [])
+    if dropped:
+        parts.append(f"{len(dropped)} regions that some scans do not cover left out")
+    left_out = Counter(entry["kind"] for entry in found.get("excluded", []))
+    left_out.pop("extra-label", None)
+    if left_out:
+        told = ", ".join(f"{count} {kind}" for kind, count in left_out.most_common())
+        parts.append(f"left out: {told}")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _list(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+
+
+def _filters(options: dict[str, Any]) -> str:
+    told = [
+        *([f"low-pass {options['low_pass']:g} Hz"] if options.get("low_pass") else []),
+        *([f"high-pass {options['high_pass']:g} Hz"] if options.get("high_pass") else []),
+        *(["detrended"] if options.get("detrend") else []),
+        *([f"smoothed by {options['smoothing']:g} mm"] if options.get("smoothing") else []),
+    ]
+    return f"; {', '.join(told)}" if told else "; no other filter"
+
+
+def _cuts(cohort: Cohort, windowing: dict[str, Any]) -> str:
+    first, cut = windowing.get("drop_first"), windowing.get("truncate")
+    before = f"first {first} dropped, " if first and str(first) != "0" else ""
+    before += f"cut to the first {cut}, " if cut else ""
+    length = windowing.get("length")
+    if length is None:
+        return f"{before}whole scans of {cohort.length_text} time points"
+    return f"{before}windows of {length} every {windowing.get('stride') or length}"
 
 
 @checked

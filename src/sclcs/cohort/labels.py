@@ -92,6 +92,10 @@ class LabelTable:
         """Return the column that names the subject, if there is one."""
         return self.column_like(_SUBJECT_COLUMNS)
 
+    def scan_column(self) -> str | None:
+        """Return the column that names the scan, if there is one."""
+        return self.column_like(_SCAN_COLUMNS)
+
     def ids(self, by: By) -> list[str]:
         """Return the id of every row; repeated or empty ids are an error."""
         column = self.find_id_column(by)

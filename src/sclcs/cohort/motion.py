@@ -15,7 +15,14 @@ from sclcs.cohort.readers.bids_files import BidsFile, parse_bids_name
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.tables import read_table_file
 
-__all__ = ["MEAN_FD", "attach_motion", "mean_displacement", "with_mean_fd", "without_motion"]
+__all__ = [
+    "MEAN_FD",
+    "attach_motion",
+    "confounds_file",
+    "mean_displacement",
+    "with_mean_fd",
+    "without_motion",
+]
 
 MEAN_FD = "mean_fd"
 #: What tables of phenotypes call it, in lower case without separators; the first found is used.
@@ -76,20 +83,27 @@ def mean_displacement(path: Path) -> float | None:
     return sum(known) / len(known) if known else None
 
 
+def confounds_file(file: BidsFile) -> Path | None:
+    """Return fMRIPrep's confounds beside a scan."""
+    return _beside(file, {"timeseries", "regressors"}, "confounds")
+
+
 def motion_file(file: BidsFile) -> Path | None:
     """Return the file beside a scan that tells its motion: XCP-D's, or fMRIPrep's confounds."""
-    found: dict[int, Path] = {}
+    return _beside(file, {"motion"}) or confounds_file(file)
+
+
+def _beside(file: BidsFile, suffixes: set[str], desc: str | None = None) -> Path | None:
     for path in sorted(file.path.parent.glob("*.tsv")):
         name = parse_bids_name(path)
-        if name is None or not name.identity.items() <= file.name.identity.items():
-            continue
-        if name.suffix == "motion":
-            found.setdefault(0, path)
-        elif name.suffix in {"timeseries", "regressors"} and (
-            name.entities.get("desc") == "confounds"
+        if (
+            name is not None
+            and name.suffix in suffixes
+            and name.identity.items() <= file.name.identity.items()
+            and (desc is None or name.entities.get("desc") == desc)
         ):
-            found.setdefault(1, path)
-    return found[min(found)] if found else None
+            return path
+    return None
 
 
 def attach_motion(scans: Scans, files: Mapping[str, BidsFile]) -> Scans:

@@ -72,7 +72,8 @@ KINDS: Mapping[str, Kind] = {
     ),
     "extra-label": Kind(
         "Rows of the label table without a scan",
-        "remove the rows, or ignore them with --on-bad skip (on_bad='skip')",
+        "scans may be missing: check that all were processed",
+        fatal=False,  # a study's table lists people whose scan was not usable
     ),
     "mixed-column": Kind(
         "Columns in which some cells do not fit",

@@ -313,10 +313,13 @@ class CoverageRule:
     max_missing_subjects : float or int, optional
         A region that is missing in a larger share (float) or number (int) of the subjects is
         left out for everybody. A scan that lacks another region is a bad scan.
+    most_regions : float
+        If more than this share of the regions would be left out, none is.
     """
 
     min_coverage: float = 0.0
     max_missing_subjects: float | int | None = None
+    most_regions: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_coverage <= 1:
@@ -355,6 +358,8 @@ class CoverageRule:
         n_subjects = len({scan.subject for scan in scans})
         dropped = [name for name in scans.regions if self._too_many(subjects[name], n_subjects)]
         kept = [name for name in scans.regions if name not in set(dropped)]
+        if self.most_regions < 1 and not 0 < len(dropped) <= self.most_regions * len(subjects):
+            return scans
         if len(kept) < 2:
             raise InputError(
                 f"Expected at least 2 regions that most subjects cover, but {len(dropped)} of "

@@ -60,7 +60,7 @@ def read_abide(
     global_signal: bool = False,
     regions: str | Sequence[str] | None = "dosenbach-dmn33",
     sites: Sequence[str] | None = None,
-    n_subjects: int | None = None,
+    subjects: int | None = None,
     quality_checked: bool = True,
     url: str | None = None,
     tr: float | None = None,
@@ -82,7 +82,7 @@ def read_abide(
         A region set or region names of the Dosenbach-160 atlas; None takes all 160.
     sites : sequence of str, optional
         Keep some sites, for example ``["NYU", "UM_1"]``.
-    n_subjects : int, optional
+    subjects : int, optional
         Keep the first n subjects.
     quality_checked : bool
         Whether to keep only scans that all raters passed (871 of 1035).
@@ -113,7 +113,7 @@ def read_abide(
     .. [1] https://github.com/preprocessed-connectomes-project/abide/issues/12
     """
     release = _Release(data_dir, pipeline, band_pass, global_signal, url)
-    table = release.phenotype(sites, quality_checked)[:n_subjects]
+    table = release.phenotype(sites, quality_checked)[:subjects]
     if table.empty:
         raise InputError("Expected at least one subject, but the filters leave none; relax them.")
     files = release.files(table)
@@ -129,7 +129,7 @@ def read_abide(
         "derivative": _DERIVATIVE,
         "regions": regions if regions is None or isinstance(regions, str) else list(regions),
         "sites": None if sites is None else list(sites),
-        "n_subjects": n_subjects,
+        "subjects": subjects,
         "quality_checked": quality_checked,
         "tr": tr,
     }
@@ -193,18 +193,18 @@ class _Release:
         """Download what is not there yet, and return the file of each row."""
         folder = self._folder() / self._pipeline / self._strategy
         paths = [folder / f"{file_id}_{_DERIVATIVE}.1D" for file_id in table["FILE_ID"]]
-        subjects = {
+        ids = {
             path: int(subject)
             for path, subject in zip(paths, table["SUB_ID"], strict=True)
             if not path.is_file()
         }
-        missing = list(subjects)
+        missing = list(ids)
         if not missing:
             return paths
         with progress("Downloading ABIDE", len(missing)) as ticker:
             for start in range(0, len(missing), _SUBJECTS_PER_FETCH):
                 batch = missing[start : start + _SUBJECTS_PER_FETCH]
-                self._download(batch, [subjects[path] for path in batch])
+                self._download(batch, [ids[path] for path in batch])
                 ticker.advance(len(batch))
         return paths
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,13 @@ from numpy.typing import NDArray
 from sclcs._core import InputError, UnknownNameError, checked, name_first, require_existing
 from sclcs.cohort.labels import By, LabelTable, attach_labels, fact_name, read_label_table
 from sclcs.cohort.readers.folders import read_scan_folder
-from sclcs.cohort.readers.series_files import Layout, NpzArchive, open_npy, require_layout
+from sclcs.cohort.readers.series_files import (
+    Layout,
+    NpzArchive,
+    is_series_file,
+    open_npy,
+    require_layout,
+)
 from sclcs.cohort.regions import ATLAS_SIZES, REGION_SETS, choose_regions
 from sclcs.cohort.scans import Scan, Scans, unique_scan_ids
 
@@ -322,11 +329,11 @@ def read_arrays(
     id_column: str | None = None,
     labels_by: By | None = None,
     by_position: bool = False,
-    pattern: str = "*",
+    pattern: str | None = None,
     strip_suffix: str = "",
-    names: str | None = None,
+    file_names: str | None = None,
 ) -> Scans:
-    """Read scans from arrays.
+    """Read scans from an array, or from one file per scan.
 
     Parameters
     ----------
@@ -337,35 +344,16 @@ def read_arrays(
           the rest is padding and never read), ``roi_names``, ``subject``, ``scan_id`` or
           ``file_id``, ``tr``. Every other array with one value per scan is a fact.
         - an ``.npy`` file with a 3-D array;
-        - a folder of ``.csv``, ``.tsv``, ``.txt``, ``.1D`` (also with ``.gz``), ``.npy`` or CIFTI
-          ``.ptseries.nii`` files, one scan each, with or without a header. The scan id is the
-          file name without its ending; the region names are those of the header, of the
-          parcels, or of the first column.
-    labels : path-like, optional
-        A csv, tsv or xlsx table. It is joined by its ids.
-    regions : str or sequence of str, optional
-        A region set such as ``"dosenbach-dmn33"``, or region names; all if not given.
-    tr : float, optional
-        Repetition time in seconds; otherwise ``tr`` of the .npz, if all scans share it.
-    key : str, optional
-        Name of the signals in the .npz; by default ``timeseries``, ``signals``, ``X``, or the
-        only 3-D array of numbers.
-    layout : {'auto', 'time-region', 'region-time'}
-        Order of the axes of a scan. ``auto`` finds it out from headers, names of regions and
-        lengths, and asks where these allow both.
-    id_column : str, optional
-        Column of the table that holds the ids; recognised by its name if not given.
+        - a folder of ``.csv``, ``.tsv``, ``.txt``, ``.1D`` (also with ``.gz``), ``.npy``, ``.mat``
+          or CIFTI ``.ptseries.nii`` files, one scan each. The scan id is the file name without its
+          ending; the region names are those of the header, of the parcels, or of the first column.
+        - one such file.
+    labels, id_column, regions, tr, key, layout, pattern, strip_suffix, file_names
+        As options of ``sclcs import``.
     labels_by : {'subject', 'scan'}, optional
         What the ids of the table name; found by comparing if not given.
     by_position : bool
         For an array without ids: row n of the table belongs to scan n. Refused otherwise.
-    pattern, strip_suffix : str
-        For a folder: which files, and text removed from the end of their stems to get the
-        scan id (``"_rois_dosenbach160"`` makes ``Pitt_0050003_rois_dosenbach160.1D`` the
-        scan ``Pitt_0050003``).
-    names : str, optional
-        For a folder: what file names say, for example ``"{subject}_{session}"``. Names of BIDS
-        (``sub-01_ses-2_...``) are understood without it.
 
     Returns
     -------
@@ -385,20 +373,23 @@ def read_arrays(
         "labels_by": labels_by,
         "pattern": pattern,
         "strip_suffix": strip_suffix,
-        "names": names,
+        "file_names": file_names,
         "by_position": by_position,
     }
+    beside = (source if source.is_dir() else source.parent) / "participants.tsv"
+    if labels is None and source.is_dir() and beside.is_file():
+        labels = beside
     table = None if labels is None else read_label_table(labels, id_column)
-    if source.is_dir():
-        ignore = [] if table is None else [table.source]
+    if source.is_dir() or (is_series_file(source) and source.suffix.lower() != ".npy"):
         scans = read_scan_folder(
-            source,
+            source if source.is_dir() else source.parent,
             layout=known_layout,
-            pattern=pattern,
+            key=key,
+            pattern=pattern if source.is_dir() else glob.escape(source.name),
             strip_suffix=strip_suffix,
-            names=names,
+            file_names=file_names,
             n_regions=_atlas_size(regions),
-            ignore=ignore,
+            ignore=[beside] if table is None else [beside, table.source],
         )
     else:
         block = read_block(source, key)

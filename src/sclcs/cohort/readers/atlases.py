@@ -29,8 +29,8 @@ __all__ = [
     "LabelImage",
     "Parcellation",
     "Spheres",
-    "atlas_names",
     "is_named_atlas",
+    "known_atlases",
     "label_image",
     "label_image_of",
     "named_atlas",
@@ -319,14 +319,14 @@ _COORDINATES = {"power264": "fetch_coords_power_2011", "seitzman300": "fetch_coo
 _REGION_SETS = {"dosenbach160": "dosenbach-160", "dosenbach33": "dosenbach-dmn33"}
 
 
-def atlas_names() -> list[str]:
+def known_atlases() -> list[str]:
     """Return the names that ``--atlas`` understands, besides label images of the user's own."""
     return [*REGION_SETS, *_REGION_SETS, *_COORDINATES, *_LABEL_IMAGES]
 
 
 def is_named_atlas(name: str) -> bool:
     """Tell whether a text is the name of an atlas rather than a file."""
-    return _plain(name) in {_plain(known) for known in atlas_names()}
+    return _plain(name) in {_plain(known) for known in known_atlases()}
 
 
 def _plain(name: str) -> str:
@@ -351,12 +351,12 @@ def named_atlas(
     -------
     Parcellation
     """
-    plain = {_plain(known): known for known in atlas_names()}
+    plain = {_plain(known): known for known in known_atlases()}
     known = plain.get(_plain(name))
     if known is None:
         raise UnknownNameError(
             f"Unknown atlas {name!r}; give a label image (.nii.gz) or one of "
-            f"{', '.join(n for n in atlas_names() if not n.startswith('schaefer'))}, "
+            f"{', '.join(n for n in known_atlases() if not n.startswith('schaefer'))}, "
             f"schaefer100 to schaefer1000 (-17 for 17 networks).{did_you_mean(name, plain)}"
         )
     if known in REGION_SETS or known in _REGION_SETS:
@@ -391,7 +391,7 @@ def _fetch(name: str, data_dir: str | os.PathLike[str] | None) -> LabelImage:
         raise NotFoundError(
             f"Expected the atlas {name} in {folder}, but it is not there and cannot be downloaded "
             f"({reason}); put {files} there (fetch them where there is a network), choose another "
-            "folder with --atlas-dir, or give a label image with --atlas FILE --atlas-names TABLE."
+            "folder with --data-dir, or give a label image with --atlas FILE --atlas-names TABLE."
         ) from error
     table = atlas.lut
     names = dict(zip(map(int, table["index"]), map(str, table["name"]), strict=True))

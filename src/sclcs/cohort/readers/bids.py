@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sclcs._core import InputError, UnknownNameError, UnreadableFileError, checked, name_first
+from sclcs._core import UnreadableFileError, checked, name_first
 from sclcs.cohort.labels import read_label_table
 from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for
@@ -20,6 +20,8 @@ from sclcs.cohort.readers.bids_files import (
     BidsFile,
     BidsName,
     Choice,
+    choose_atlas,
+    entity_labels,
     find_files,
     require_one_file_per_scan,
     select_files,
@@ -52,8 +54,8 @@ def read_bids(
     run: Choice = None,
     space: str | None = None,
     desc: str | None = None,
-    entities: Mapping[str, str] | None = None,
-    participants: str | os.PathLike[str] | None = None,
+    entity: Mapping[str, str] | Sequence[str] = (),
+    labels: str | os.PathLike[str] | None = None,
     id_column: str | None = None,
     regions: str | Sequence[str] | None = None,
     tr: float | None = None,
@@ -74,20 +76,14 @@ def read_bids(
     task, session, run : str or sequence of str, optional
         Keep scans with these labels. `run` also takes ``"combined"`` (XCP-D's joined runs)
         and ``"separate"``; one of them is needed where both kinds are there.
-    space, desc : str, optional
-        Needed if a scan has files of several.
-    entities : mapping of str to str, optional
-        Labels of other entities, for example ``{"den": "91k"}``.
-    participants : path-like, optional
-        Table of labels, one row per subject. By default ``participants.tsv`` of the
-        derivative, then of the dataset around it, if there is one.
-    id_column : str, optional
-        Its column of subjects; recognised by name if not given.
-    regions : str or sequence of str, optional
-        A region set or region names; all by default.
-    tr : float, optional
-        Repetition time in seconds. By default from the JSON sidecars (beside the file or
-        inherited); where scans differ it becomes the fact `tr`.
+    space, desc, entity
+        Labels of other entities; needed if a scan has files of several.
+    labels, id_column
+        Table with one row per subject. By default ``participants.tsv`` of the derivative, then
+        of the dataset around it, if there is one.
+    regions, tr
+        As options of ``sclcs import``. By default the repetition time is that of the JSON
+        sidecars; where scans differ it becomes the fact `tr`.
 
     Returns
     -------
@@ -98,21 +94,22 @@ def read_bids(
 
     Notes
     -----
-    XCP-D writes ``n/a`` for regions outside the scan's coverage: they are NaN here and reported
-    as non-finite. How much it covers (``stat-coverage_bold.tsv``; HALFpipe says it in the JSON)
-    can decide which regions are left out, see :class:`~sclcs.cohort.regions.CoverageRule`.
-    In XCP-D's `linc` mode high-motion volumes are cut out of the time series.
+    XCP-D writes ``n/a`` for regions outside the scan's coverage: they are NaN here. How much it
+    covers (``stat-coverage_bold.tsv``; HALFpipe says it in the JSON) can decide which regions are
+    left out, see :class:`~sclcs.cohort.regions.CoverageRule`. In XCP-D's `linc` mode high-motion
+    volumes are cut out of the time series.
     """
+    entities = entity_labels(entity)
     choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
     found = find_files(folder, _is_region_series, "region time series (*_timeseries.tsv)")
-    files = select_files(_of_atlas(found, atlas), {**choices, **(entities or {})})
+    files = select_files(_of_atlas(found, atlas), {**choices, **entities})
     files = _of_best_format(files)
     require_one_file_per_scan(files)
     kept, regions_found, problems = _of_one_header(files)
     options = {
         "atlas": kept[0].file.name.parcellation,
         **{key: _plain(choice) for key, choice in choices.items()},
-        "entities": dict(entities or {}),
+        "entities": entities,
         "regions": _plain(regions),
         "tr": tr,
     }
@@ -122,7 +119,7 @@ def read_bids(
     read = Scans(scans, regions_found, shared_tr, provenance, problems)
     read = attach_motion(read, {one.file.name.scan_id: one.file for one in kept})
     subjects = {file.subject for file in found}
-    table_path = Path(participants) if participants else find_participants(folder, subjects)
+    table_path = Path(labels) if labels else find_participants(folder, subjects)
     if table_path is not None:
         table = read_label_table(table_path, id_column)
         read = attach_participants(read, table, subjects)
@@ -168,18 +165,8 @@ def _of_best_format(files: Sequence[BidsFile]) -> list[BidsFile]:
 
 
 def _of_atlas(files: Sequence[BidsFile], atlas: str | None) -> list[BidsFile]:
-    known = sorted({str(file.name.parcellation) for file in files})
-    if atlas is None and len(known) > 1:
-        raise InputError(
-            f"Expected one atlas, found {len(known)}: {name_first(known, 20)}; "
-            "choose one with --atlas (atlas=...)."
-        )
-    wanted = known[0] if atlas is None else atlas.removeprefix("seg-").removeprefix("atlas-")
-    if wanted not in known:
-        raise UnknownNameError(
-            f"There is no atlas {wanted!r} here; choose one of those found: "
-            f"{name_first(known, 20)}."
-        )
+    asked = None if atlas is None else atlas.removeprefix("seg-").removeprefix("atlas-")
+    wanted = choose_atlas([str(file.name.parcellation) for file in files], asked)
     return [file for file in files if file.name.parcellation == wanted]
 
 

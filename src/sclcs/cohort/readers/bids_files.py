@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -21,6 +21,8 @@ __all__ = [
     "BidsFile",
     "BidsName",
     "Choice",
+    "choose_atlas",
+    "entity_labels",
     "find_files",
     "parse_bids_name",
     "require_one_file_per_scan",
@@ -232,6 +234,46 @@ def _plain(key: str, label: str) -> str:
     return label.lstrip("0") or "0" if key == "run" and label.isdigit() else label
 
 
+def entity_labels(entity: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """Return labels by entity, from a mapping or from ``["reg=36Parameter"]``."""
+    if isinstance(entity, Mapping):
+        return dict(entity)
+    found: dict[str, str] = {}
+    for pair in entity:
+        key, equals, label = pair.partition("=")
+        if not equals or not key.strip() or not label.strip():
+            raise InputError(f"Expected --entity key=label (entity=...), got {pair!r}.")
+        found[key.strip()] = label.strip()
+    return found
+
+
+def choose_atlas(found: Sequence[str], wanted: str | None, what: str = "scans") -> str:
+    """Return the atlas to read; where there are several one must be named.
+
+    Parameters
+    ----------
+    found : sequence of str
+        The atlas of every scan (or region) that was found.
+    wanted : str or None
+        What was asked for.
+    what : str
+        What is counted, for the message.
+    """
+    counts = Counter(found)
+    known = [f"{name} ({counts[name]} {what})" for name in sorted(counts)]
+    if wanted is None and len(known) > 1:
+        raise InputError(
+            f"Expected one atlas, found {len(known)}: {name_first(known, 20)}; "
+            "choose one with --atlas (atlas=...)."
+        )
+    name = next(iter(counts)) if wanted is None else wanted
+    if name not in counts:
+        raise UnknownNameError(
+            f"There is no atlas {name!r} here; choose one of those found: {name_first(known, 20)}."
+        )
+    return name
+
+
 def require_one_file_per_scan(files: Sequence[BidsFile]) -> None:
     """Raise if a scan has several files, or once as runs and once as their combination."""
     by_scan: dict[str, list[BidsFile]] = defaultdict(list)
@@ -269,7 +311,7 @@ def _how_to_choose(key: str) -> str:
     option = {"ses": "session", "seg": "atlas"}.get(key, key)
     if option in {"atlas", "space", "desc", "session", "task", "run"}:
         return f"{option}='LABEL' (--{option} LABEL)"
-    return f"entities={{'{key}': 'LABEL'}} (--entity {key}=LABEL)"
+    return f"entity={{'{key}': 'LABEL'}} (--entity {key}=LABEL)"
 
 
 def _is_run_of(part: BidsName, whole: BidsName) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from sclcs._core import (
 )
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.mat_files import load_mat_cells
+from sclcs.cohort.readers.bids_files import choose_atlas
+from sclcs.cohort.readers.mat_files import load_mat_cells, load_mat_matrix
 from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
 
@@ -49,6 +50,8 @@ def read_conn(
     folder: str | os.PathLike[str],
     *,
     condition: str | None = None,
+    atlas: str | None = None,
+    session: Sequence[str] | str | None = None,
     labels: str | os.PathLike[str] | None = None,
     id_column: str | None = None,
     regions: str | Sequence[str] | None = None,
@@ -63,12 +66,15 @@ def read_conn(
         ``results/preprocessing``.
     condition : str, optional
         Number (``1``) or name (``rest``) of a condition; needed if there are several.
-    labels : path-like, optional
-        A csv, tsv or xlsx table; subjects are named ``Subject001``, or by their number.
-    id_column : str, optional
-        Its column of subjects; recognised by name if not given.
+    atlas : str, optional
+        What region names begin with: ``atlas`` and ``networks`` come with CONN. Needed if there are
+        several, unless `regions` says it. ``all`` takes them together.
+    session : str or sequence of str, optional
+        Only these of CONN's sessions.
+    labels, id_column
+        A table; subjects are named ``Subject001``, or by their number.
     regions : str or sequence of str, optional
-        Names or patterns such as ``"atlas.*"`` or ``"networks.*"``; all by default, without grey
+        Names or patterns such as ``"atlas.*"``; all of the atlas by default, without grey
         matter, white matter and CSF, and without regions that have several components.
     tr : float, optional
         Repetition time in seconds; CONN's files do not tell it.
@@ -76,26 +82,46 @@ def read_conn(
     Returns
     -------
     Scans
-        One per subject. Only time points with a positive weight in the condition are used.
+        One per subject and session, with the fact `session` where there are several. Only time
+        points with a positive weight in the condition are used.
     """
     found = _find(Path(require_existing(folder, "CONN project")))
     chosen = _of_condition(found, condition)
-    names: dict[Path, tuple[str, ...]] = {}
+    contents: dict[str, _Content] = {}
     problems = []
     for file in chosen:
         try:
-            names[file.path] = _region_names(file.path)
+            contents[file.subject] = _look_at(file.path)
         except UnreadableFileError as error:
             problems.append(Problem("unreadable", f"Subject{file.subject}", str(error)))
-    if not names:
+    if not contents:
         raise_for(problems)
-    usual = Counter(names.values()).most_common(1)[0][0]
-    scans = [
-        Scan(f"Subject{file.subject}", f"Subject{file.subject}", partial(_load, file.path, usual))
-        for file in chosen
-        if file.path in names
-    ]
-    options = {"condition": chosen[0].condition, "regions": regions, "tr": tr}
+    usual = Counter(one.regions for one in contents.values()).most_common(1)[0][0]
+    if regions is None:
+        usual = _of_atlas(usual, atlas)
+    several = len({name for one in contents.values() for name in one.sessions}) > 1
+    wanted = {session} if isinstance(session, str) else set(session or ())
+    scans = []
+    load = lru_cache(maxsize=1)(partial(_load, regions=usual))  # sessions of a file are neighbours
+    for who, one in contents.items():
+        for name in one.sessions:
+            if wanted and name not in wanted:
+                continue
+            scan_id = f"Subject{who}_ses-{name}" if several else f"Subject{who}"
+            facts = {"session": name} if several else {}
+            scans.append(Scan(scan_id, f"Subject{who}", partial(_session, load, one, name), facts))
+    if wanted and not scans:
+        known = sorted({name for one in contents.values() for name in one.sessions})
+        raise UnknownNameError(
+            f"There is no session {name_first(sorted(wanted))} here; choose one of "
+            f"{name_first(known)}."
+        )
+    options = {
+        "condition": chosen[0].condition,
+        "atlas": atlas or (None if regions else usual[0].split(".")[0]),
+        "regions": regions,
+        "tr": tr,
+    }
     provenance = {"reader": "conn", "source": str(folder), "options": options}
     read = choose_regions(Scans(scans, usual, tr, provenance, problems), regions)
     if labels is None:
@@ -103,6 +129,15 @@ def read_conn(
     table = read_label_table(labels, id_column)
     named = any(name.startswith("Subject") for name in table.ids("subject"))
     return attach_labels(read if named else _numbered(read), table, "subject")
+
+
+def _of_atlas(regions: tuple[str, ...], atlas: str | None) -> tuple[str, ...]:
+    """Keep the regions of one atlas: overlapping ones would be correlated with themselves."""
+    if atlas == "all":
+        return regions
+    homes = [name.split(".")[0] for name in regions]
+    wanted = choose_atlas(homes, atlas, "regions")
+    return tuple(name for name, home in zip(regions, homes, strict=True) if home == wanted)
 
 
 def _find(folder: Path) -> list[_File]:
@@ -150,7 +185,21 @@ def _condition_names(folder: Path) -> dict[str, str]:
     return {match[1].zfill(3): match[2] for match in found if match}
 
 
-def _region_names(path: Path) -> tuple[str, ...]:
+@dataclass(frozen=True, eq=False)
+class _Content:
+    """What a file holds: its regions, and the session of every time point that counts (or "")."""
+
+    path: Path
+    regions: tuple[str, ...]
+    session_of: NDArray[np.str_]
+
+    @property
+    def sessions(self) -> list[str]:
+        found = [name for name in np.unique(self.session_of).tolist() if name]
+        return sorted(found, key=lambda name: (len(name), name))
+
+
+def _look_at(path: Path) -> _Content:
     names = [str(name) for name in load_mat_cells(path, "names")]
     data = load_mat_cells(path, "data")
     if len(names) != len(data):
@@ -158,17 +207,28 @@ def _region_names(path: Path) -> tuple[str, ...]:
             f"Expected one name per region in {path}, found {len(names)} names for {len(data)}; "
             "run CONN's denoising again."
         )
-    single = [
-        name
+    single = {
+        name: np.size(values)
         for name, values in zip(names, data, strict=True)
         if name not in _TISSUES and np.ndim(values) == 2 and min(np.shape(values)) == 1
-    ]
+    }
     if not single:
         raise UnreadableFileError(f"Expected regions in {path}, found {name_first(names)} only.")
-    return tuple(dict.fromkeys(single))
+    n_times = next(iter(single.values()))
+    sessions = np.ones(n_times, dtype=np.int64)
+    try:
+        stored = np.ravel(load_mat_matrix(path, "data_sessions"))
+    except UnreadableFileError:
+        stored = sessions  # older projects have none
+    if len(stored) == n_times:
+        sessions = stored.astype(np.int64)
+    weights = _weights(path, n_times)
+    counts = np.ones(n_times, dtype=bool) if weights is None else weights > 0
+    return _Content(path, tuple(single), np.where(counts, sessions.astype(str), ""))
 
 
-def _load(path: Path, regions: tuple[str, ...]) -> NDArray[np.float64]:
+def _load(content: _Content, regions: tuple[str, ...]) -> NDArray[np.float64]:
+    path = content.path
     names = [str(name) for name in load_mat_cells(path, "names")]
     data = load_mat_cells(path, "data")
     place = {name: row for row, name in enumerate(names)}
@@ -178,9 +238,13 @@ def _load(path: Path, regions: tuple[str, ...]) -> NDArray[np.float64]:
             f"Expected the regions of the other subjects in {path}, but it lacks "
             f"{name_first(missing)}; extract all subjects with the same ROIs."
         )
-    signals = np.stack([np.ravel(np.asarray(data[place[n]], dtype=np.float64)) for n in regions])
-    weights = _weights(path, signals.shape[1])
-    return signals if weights is None else signals[:, weights > 0]
+    return np.stack([np.ravel(np.asarray(data[place[n]], dtype=np.float64)) for n in regions])
+
+
+def _session(
+    load: Callable[[_Content], NDArray[np.float64]], content: _Content, name: str
+) -> NDArray[np.float64]:
+    return load(content)[:, content.session_of == name]
 
 
 def _weights(path: Path, n_times: int) -> NDArray[np.float64] | None:
@@ -189,7 +253,12 @@ def _weights(path: Path, n_times: int) -> NDArray[np.float64] | None:
             cells: list[Any] = load_mat_cells(path, variable)
         except UnreadableFileError:
             continue  # Condition000 has none
-        values = np.ravel(np.asarray(cells[0], dtype=np.float64)) if cells else np.empty(0)
+        first: Any = cells[0] if cells else np.empty(0)
+        if (
+            getattr(first, "dtype", np.dtype(float)).kind == "O"
+        ):  # by condition, then by kind of weight
+            first = first.ravel()[0]
+        values = np.ravel(np.asarray(first, dtype=np.float64))
         if len(values) == n_times:
             return values
     return None

@@ -7,9 +7,11 @@ the published description of the format.
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from sclcs._core import (
     LARGEST_RATIO,
+    InputError,
     UnreadableFileError,
     explain_damage,
     name_first,
@@ -26,7 +29,7 @@ from sclcs._core import (
     require_memory,
 )
 
-__all__ = ["check_mat", "load_mat_cells", "load_mat_matrix"]
+__all__ = ["check_mat", "load_mat_cells", "load_mat_matrix", "peek_mat_series"]
 
 
 _BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8, 16: 1, 17: 2, 18: 4}
@@ -119,6 +122,100 @@ _READ = {
     "single",
     *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)),
 }
+
+
+#: What people call the signals, in lower case without separators; the first found is used.
+_SIGNALS = (
+    "roisignals", "timeseries", "roits", "roists", "tsrois", "timecourse", "timecourses", "tc",
+    "ts", "signals", "signal", "bold", "data", "x",
+)  # fmt: skip
+_NAMES = ("roinames", "regionnames", "regions", "rois", "labels", "roilabels", "names")
+
+
+@dataclass(frozen=True)
+class MatSeries:
+    """The signals in a .mat file: the variable, rows and columns, and names if it has some."""
+
+    variable: str
+    shape: tuple[int, int]
+    names: tuple[str, ...] | None
+
+
+def peek_mat_series(path: Path, key: str | None = None) -> MatSeries:
+    """Find the signals of one scan in a .mat file.
+
+    Parameters
+    ----------
+    path : Path
+        As DPABI (``ROISignals``), BRANT or own scripts leave it.
+    key : str, optional
+        Name of the variable. By default one that is called as signals are, the only matrix, or
+        the only one that is not square.
+
+    Returns
+    -------
+    MatSeries
+        Names are those of a cell array of strings that fits one axis.
+    """
+    held = _variables(path)
+    matrices = {name: shape for name, (shape, kind) in held.items() if kind != "cell"}
+    matrices = {
+        name: shape for name, shape in matrices.items() if len(shape) == 2 and min(shape) > 1
+    }
+    if key is not None:
+        if key not in matrices:
+            raise _no_variable(path, key, matrices)
+        chosen = key
+    else:
+        bare = {re.sub(r"[\W_]+", "", name).lower(): name for name in matrices}
+        called = [bare[name] for name in _SIGNALS if name in bare]
+        oblong = [name for name, shape in matrices.items() if shape[0] != shape[1]]
+        likely = called[:1] or (oblong if len(oblong) == 1 else list(matrices))
+        if len(likely) != 1:
+            found = [f"{name} ({' x '.join(map(str, shape))})" for name, (shape, _) in held.items()]
+            raise InputError(
+                f"Expected the signals of a scan in {path} as its only matrix, or under a name "
+                f"such as ROISignals or timeseries, found {name_first(found, 8) or 'nothing'}; "
+                "name the variable with --key (key=...)."
+            )
+        chosen = likely[0]
+    rows, columns = matrices[chosen]
+    return MatSeries(chosen, (rows, columns), _names_beside(path, held, (rows, columns)))
+
+
+def _names_beside(
+    path: Path, held: Mapping[str, tuple[tuple[int, ...], str]], shape: tuple[int, int]
+) -> tuple[str, ...] | None:
+    for name, (size, kind) in held.items():
+        known = re.sub(r"[\W_]+", "", name).lower() in _NAMES
+        if known and kind == "cell" and prod(size) in shape:
+            cells = load_mat_cells(path, name)
+            if all(isinstance(cell, str) for cell in cells) and len(set(cells)) == len(cells):
+                return tuple(cells)
+    return None
+
+
+def _variables(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return shape and kind of every variable of numbers or cells, as MATLAB has them."""
+    import h5py
+    from scipy.io import whosmat
+
+    with explain_damage(path, "a MATLAB file"):
+        if not h5py.is_hdf5(path):
+            with path.open("rb") as stream:
+                version_4 = 0 in stream.read(4)
+            if not version_4:
+                check_mat(path)
+            return {
+                name: (tuple(shape), kind) for name, shape, kind in whosmat(path) if kind in _READ
+            }
+        with h5py.File(path, "r") as file:
+            stored = {name: one for name, one in file.items() if isinstance(one, h5py.Dataset)}
+            return {
+                name: (one.shape[::-1], "cell" if one.dtype.kind == "O" else "double")
+                for name, one in stored.items()
+                if one.dtype.kind in "fiubO" and one.attrs.get("MATLAB_class", b"") != b"char"
+            }
 
 
 def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:

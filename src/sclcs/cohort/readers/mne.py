@@ -45,7 +45,7 @@ def read_mne(
     high_pass: float | None = None,
     rate: float | None = None,
     pattern: str = "**/*",
-    names: str | None = None,
+    file_names: str | None = None,
     labels: str | os.PathLike[str] | None = None,
     id_column: str | None = None,
     regions: str | Sequence[str] | None = None,
@@ -66,7 +66,7 @@ def read_mne(
         Resample to this many samples per second.
     pattern : str
         Which files of a folder.
-    names : str, optional
+    file_names : str, optional
         What file names say, for example ``"{subject}_{session}"``; names of BIDS are understood.
     labels : path-like, optional
         A csv, tsv or xlsx table, joined by its ids.
@@ -85,7 +85,7 @@ def read_mne(
     mne = import_extra("mne", "mne")
     place = Path(require_existing(source, "recordings"))
     root = place if place.is_dir() else place.parent
-    template = None if names is None else NameTemplate(names)
+    template = None if file_names is None else NameTemplate(file_names)
     reading = _Reading(mne, picks, low_pass, high_pass, rate)
     scans: list[Scan] = []
     channels: list[tuple[str, ...]] = []
@@ -120,7 +120,7 @@ def read_mne(
     ]
     options = {
         "picks": picks, "low_pass": low_pass, "high_pass": high_pass, "rate": rate,
-        "pattern": pattern, "names": names, "regions": regions,
+        "pattern": pattern, "file_names": file_names, "regions": regions,
     }  # fmt: skip
     provenance = {"reader": "mne", "source": str(source), "options": options}
     read = choose_regions(Scans(ordered, usual, shared, provenance, problems), regions)

@@ -24,16 +24,17 @@ from sclcs._core import (
     track,
 )
 from sclcs.cohort.labels import attach_labels, read_label_table
-from sclcs.cohort.motion import attach_motion
+from sclcs.cohort.motion import attach_motion, confounds_file
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.atlases import (
     Parcellation,
     Spheres,
     is_named_atlas,
+    known_atlases,
     label_image,
     named_atlas,
 )
-from sclcs.cohort.readers.bids_files import Choice
+from sclcs.cohort.readers.bids_files import Choice, entity_labels
 from sclcs.cohort.readers.bids_metadata import (
     attach_participants,
     find_participants,
@@ -299,12 +300,12 @@ class Extraction:
 def read_nifti(
     images: ImagePaths,
     *,
-    atlas: str | os.PathLike[str] = "dosenbach-dmn33",
+    atlas: str | os.PathLike[str] | None = None,
     atlas_names: str | os.PathLike[str] | None = None,
-    atlas_dir: str | os.PathLike[str] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
     radius: float = 5.0,
     mask: str | os.PathLike[str] | None = None,
-    confounds: str | Sequence[str] = NO_CONFOUNDS,
+    confounds: str | Sequence[str] | None = None,
     confound_options: Mapping[str, Any] | None = None,
     low_pass: float | None = None,
     high_pass: float | None = None,
@@ -315,8 +316,8 @@ def read_nifti(
     run: Choice = None,
     space: str | None = None,
     desc: str | None = None,
-    entities: Mapping[str, str] | None = None,
-    participants: str | os.PathLike[str] | None = None,
+    entity: Mapping[str, str] | Sequence[str] = (),
+    labels: str | os.PathLike[str] | None = None,
     id_column: str | None = None,
     regions: str | Sequence[str] | None = None,
     tr: float | None = None,
@@ -329,13 +330,11 @@ def read_nifti(
         An fMRIPrep derivative (``sub-*/[ses-*/]func/*_desc-preproc_bold.nii.gz``), another folder
         of ``.nii``/``.nii.gz`` files, a glob pattern, or files.
     atlas : str or path-like
-        A region set (``"dosenbach-dmn33"``, ``"dosenbach-160"``) or ``"power264"``,
-        ``"seitzman300"``: spheres around the coordinates that come with nilearn. An atlas that
-        nilearn fetches once: ``"schaefer400"``, ``"aal"``, ``"harvard-oxford"``, ... Or a
-        3-D label image, brought to each scan's grid by nearest neighbour.
-    atlas_names : path-like, optional
-        For a label image: table with the columns index and name (BIDS ``*_dseg.tsv``).
-    atlas_dir : path-like, optional
+        Spheres around the coordinates that come with nilearn: ``"dosenbach160"``,
+        ``"dosenbach-dmn33"``, ``"power264"``, ``"seitzman300"``. An atlas that nilearn fetches
+        once: ``"schaefer400"``, ``"aal"``, ``"harvard-oxford"``, ... Or a 3-D label image, brought
+        to each scan's grid by nearest neighbour; `atlas_names` is its table (BIDS ``*_dseg.tsv``).
+    data_dir : path-like, optional
         Where nilearn keeps fetched atlases; its own folder by default.
     radius : float
         Of the spheres, in mm. Some Dosenbach regions are less than 10 mm apart; where
@@ -343,26 +342,19 @@ def read_nifti(
     mask : path-like, optional
         A 3-D image; only voxels inside are used. Voxels that are not finite in a scan
         are never used.
-    confounds : str or sequence of str
+    confounds : str or sequence of str, optional
         What nilearn's ``load_confounds`` takes from fMRIPrep's confounds file to be regressed
         out: ``"none"``, a preset (``"simple"``, ``"scrubbing"``, ``"compcor"``, ``"ica_aroma"``) or
-        components (``"motion,wm_csf"``). Volumes before the steady state, and those that
-        scrubbing finds, are cut out; the fact `volumes_removed` counts them.
+        components (``"motion,wm_csf"``). By default ``"simple"`` (motion, white matter, CSF, and
+        cosines that filter out slow drifts) for images with names of BIDS, nothing for others.
+        Volumes before the steady state, and those that scrubbing finds, are cut out; the fact
+        `volumes_removed` counts them.
     confound_options : mapping, optional
         More options of ``load_confounds``, for example ``{"fd_threshold": 0.2}``.
-    low_pass, high_pass : float, optional
-        Cut-off frequencies in Hz.
-    detrend : bool
-        Whether a linear trend is removed.
-    smoothing : float, optional
-        Full width at half maximum of a spatial filter, in mm.
-    task, session, run, space, desc, entities
-        Choice of files in a derivative, as in :func:`~sclcs.cohort.readers.bids.read_bids`;
-        `desc` is ``preproc`` by default.
-    participants : path-like, optional
-        Table of labels. For a derivative ``participants.tsv`` is found as in `read_bids`.
-    id_column : str, optional
-        Its column of subjects or scans; recognised by name if not given.
+    low_pass, high_pass, detrend, smoothing
+        What else nilearn does to signals; frequencies in Hz, full width at half maximum in mm.
+    task, session, run, space, desc, entity, labels, id_column
+        As in :func:`~sclcs.cohort.readers.bids.read_bids`; `desc` is ``preproc`` by default.
     regions : str or sequence of str, optional
         Keep some regions only.
     tr : float, optional
@@ -374,10 +366,19 @@ def read_nifti(
         Images are read when a scan is used, one at a time. A region without voxels in a
         scan is NaN there, and the scan is reported as non-finite.
     """
+    entities = entity_labels(entity)
     choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
-    found = find_images(images, {**choices, **(entities or {})})
+    found = find_images(images, {**choices, **entities})
+    if atlas is None:
+        known = [name for name in known_atlases() if not name.startswith("schaefer")]
+        raise InputError(
+            f"Images need an atlas: --atlas schaefer100 (to schaefer1000; -17 for 17 networks), "
+            f"{', '.join(known)}, or a label image with --atlas FILE --atlas-names TABLE."
+        )
+    if confounds is None:
+        confounds = _usual_confounds(found)
     extraction = Extraction(
-        _parcellation(atlas, atlas_names, radius, atlas_dir),
+        _parcellation(atlas, atlas_names, radius, data_dir),
         Confounds(confounds, dict(confound_options or {})),
         Cleaning(low_pass, high_pass, detrend, smoothing),
         None if mask is None else Path(mask),
@@ -387,7 +388,7 @@ def read_nifti(
         **({"radius": radius} if isinstance(extraction.parcellation, Spheres) else {}),
         **extraction.to_dict(),
         **{key: _plain(choice) for key, choice in choices.items()},
-        "entities": dict(entities or {}),
+        "entities": entities,
         "regions": _plain(regions),
         "tr": tr,
     }
@@ -395,8 +396,23 @@ def read_nifti(
     scans = _scans(found.files, extraction, tr, provenance)
     files = {file.scan_id: file.bids for file in found.files if file.bids is not None}
     scans = attach_motion(scans, files)
-    scans = _attach(scans, found, participants, id_column)
+    scans = _attach(scans, found, labels, id_column)
     return choose_regions(scans, regions)
+
+
+def _usual_confounds(found: FoundImages) -> str:
+    """Return the confounds that are removed if nothing is said."""
+    named = [file.bids for file in found.files if file.bids is not None]
+    if not named:
+        return NO_CONFOUNDS
+    without = [file.path.name for file in named if not confounds_file(file)]
+    if without:
+        raise InputError(
+            f"Expected fMRIPrep's desc-confounds_timeseries.tsv beside every image, but it is not "
+            f"there for {name_first(without)}; put them there, or take the images as they are with "
+            "--confounds none (confounds='none')."
+        )
+    return PRESETS[0]
 
 
 def _parcellation(
@@ -466,10 +482,10 @@ def _require_tr(images: Sequence[tuple[ImageFile, float | None]], cleaning: Clea
 def _attach(
     scans: Scans,
     found: FoundImages,
-    participants: str | os.PathLike[str] | None,
+    labels: str | os.PathLike[str] | None,
     id_column: str | None,
 ) -> Scans:
-    path = participants
+    path = labels
     if path is None and found.folder is not None:
         path = find_participants(found.folder, found.subjects)
     if path is None and found.folder is not None:

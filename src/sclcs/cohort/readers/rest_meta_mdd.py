@@ -189,9 +189,9 @@ ATLAS_BLOCKS: Mapping[str, AtlasBlock] = {
 def read_rest_meta_mdd(
     folder: str | os.PathLike[str],
     *,
-    phenotype: str | os.PathLike[str] | None = None,
+    labels: str | os.PathLike[str] | None = None,
     variant: str = "FunImgARglobalCWF",
-    atlas: str = "dosenbach",
+    atlas: str | None = None,
     regions: str | Sequence[str] | None = None,
     sites: str | Sequence[str | int] | None = None,
     tr: float | None = None,
@@ -206,7 +206,7 @@ def read_rest_meta_mdd(
     ----------
     folder : path-like
         The release, its ``Results`` folder, or a folder ``ROISignals_<variant>`` itself.
-    phenotype : path-like, optional
+    labels : path-like, optional
         The table of participants (csv, tsv, or xlsx with its sheets for patients and
         controls), joined by id. Group and site columns must agree with the ids.
     variant : str
@@ -229,6 +229,7 @@ def read_rest_meta_mdd(
         With the facts `site`, `diagnosis` (MDD or HC) and those of the phenotype table.
     """
     root = require_existing(folder, "folder of the REST-meta-MDD release")
+    atlas = atlas or "dosenbach"
     block = _block(atlas)
     chosen = "dosenbach-dmn33" if regions is None and atlas == "dosenbach" else regions
     found = _signal_files(_variant_folder(root, variant))
@@ -245,7 +246,7 @@ def read_rest_meta_mdd(
         for identity, path in files.items()
     ]
     options = {
-        "phenotype": None if phenotype is None else str(phenotype),
+        "labels": None if labels is None else str(labels),
         "variant": variant,
         "atlas": atlas,
         "regions": chosen if chosen is None or isinstance(chosen, str) else list(chosen),
@@ -254,9 +255,9 @@ def read_rest_meta_mdd(
     }
     provenance = {"reader": "rest-meta-mdd", "source": str(root), "options": options}
     kept = choose_regions(Scans(scans, names, tr, provenance), chosen)
-    if phenotype is None:
+    if labels is None:
         return kept
-    return attach_labels(kept, read_phenotype(phenotype, wanted), by="subject")
+    return attach_labels(kept, read_phenotype(labels, wanted), by="subject")
 
 
 def _block(atlas: str) -> AtlasBlock:

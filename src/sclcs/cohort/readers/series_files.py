@@ -21,6 +21,7 @@ from sclcs._core import (
     name_first,
     refuse_inflated,
 )
+from sclcs.cohort.readers.mat_files import load_mat_matrix, peek_mat_series
 from sclcs.cohort.readers.text_matrix import (
     TextLayout,
     load_text_matrix,
@@ -185,7 +186,8 @@ Layout = Literal["auto", "scan-time-region", "scan-region-time"]
 
 _TEXT = (".csv", ".tsv", ".txt", ".1d")
 PTSERIES = ".ptseries.nii"
-SERIES_ENDINGS = (*_TEXT, *(f"{end}.gz" for end in _TEXT), ".npy", PTSERIES)
+GRETNA = "GretnaTimeCourse"
+SERIES_ENDINGS = (*_TEXT, *(f"{end}.gz" for end in _TEXT), ".npy", ".mat", PTSERIES)
 """What the names of these files end with, in lower case."""
 
 #: The share of files that must differ from the most common size to show which axis is time.
@@ -258,7 +260,7 @@ class SeriesFile:
         return matrix.T if self.time_first else matrix
 
 
-def look_at(path: Path, layout: Layout = "auto") -> SeriesFile:
+def look_at(path: Path, layout: Layout = "auto", key: str | None = None) -> SeriesFile:
     """Look at one file; a damaged one is found too, and raises when it is read.
 
     Parameters
@@ -267,14 +269,25 @@ def look_at(path: Path, layout: Layout = "auto") -> SeriesFile:
         A file whose name ends as in :data:`SERIES_ENDINGS`.
     layout : {'auto', 'scan-time-region', 'scan-region-time'}
         What the rows are; ``auto`` takes what the file says, if it says.
+    key : str, optional
+        Variable of a .mat file.
 
     Returns
     -------
     SeriesFile
     """
     wanted = {"scan-time-region": True, "scan-region-time": False}.get(layout)
+    if wanted is None and (path.name.startswith("ROISignals_") or path.parent.name == GRETNA):
+        wanted = True  # DPABI and GRETNA have a column per region
     try:
         lower = path.name.lower()
+        if lower.endswith(".mat"):
+            found = peek_mat_series(path, key)
+            by_names = {found.shape[1]: True, found.shape[0]: False}
+            if found.names and wanted is None and found.shape[0] != found.shape[1]:
+                wanted = by_names[len(found.names)]
+            read = partial(load_mat_matrix, path, found.variable)
+            return SeriesFile(path, read, found.shape, found.names, wanted)
         if lower.endswith(PTSERIES):
             names, n_times, tr = peek_ptseries(path)
             shape = (n_times, len(names))

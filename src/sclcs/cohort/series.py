@@ -1,0 +1,322 @@
+"""Series as people have them: (time, region), as nilearn has it, and a table with a row per scan.
+
+Every door that takes plain arrays reads them here. Inside the package signals are
+(sample, region, time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sclcs._core import InputError, name_first, real_numbers
+from sclcs.cohort.frames import warn_if_swapped
+from sclcs.cohort.labels import LabelTable, fact_name, match_ids
+from sclcs.cohort.scans import Scan, Scans, unique_scan_ids
+
+__all__ = ["Series", "read_series", "scans_of_series"]
+
+TIME, REGION = "time", "region"
+TURN = "give (time, region), for example [scan.T for scan in series]"
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Scans as arrays.
+
+    Parameters
+    ----------
+    scans : list of array, each (time, region)
+        Of the same regions; lengths may differ.
+    regions : tuple of str or None
+        Columns of data frames, coordinates of data arrays, or what was given.
+    names : list of str or None
+        Of the scans: keys of a mapping, coordinates of a data array.
+    """
+
+    scans: list[NDArray[Any]]
+    regions: tuple[str, ...] | None = None
+    names: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.scans)
+
+    def padded(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+        """Return one array (scan, region, time), and the lengths if they differ."""
+        lengths = np.array([len(scan) for scan in self.scans], dtype=np.int64)
+        batch = np.full((len(self), self.scans[0].shape[1], lengths.max()), np.nan)
+        for row, scan in zip(batch, self.scans, strict=True):
+            row[:, : len(scan)] = scan.T
+        return batch, None if (lengths == lengths.max()).all() else lengths
+
+
+def read_series(given: object, regions: Sequence[str] | None = None) -> Series:
+    """Read series, however they come.
+
+    Parameters
+    ----------
+    given : sequence of array (time, region), array (scan, time, region), DataFrame, mapping, ...
+        A list of arrays or data frames; one array of two axes is one scan; a mapping of names to
+        scans; an ``xarray.DataArray`` whose dimensions are called `time` and `region`, in any
+        order: a third one is that of the scans.
+    regions : sequence of str, optional
+        Names of the regions; by default those of the data frames.
+
+    Returns
+    -------
+    Series
+
+    Raises
+    ------
+    InputError
+        If scans have other regions than others, or their axes are swapped.
+    """
+    names, parts = _parts(given)
+    if not parts:
+        raise InputError("Expected at least one scan, found 0 scans.")
+    found = [_scan(part, place) for place, part in enumerate(parts)]
+    scans, columns = [scan for scan, _ in found], [names for _, names in found]
+    if regions is None:
+        other = [place for place, names in enumerate(columns) if names != columns[0]]
+        if other:
+            raise InputError(
+                "Expected the same regions, in the same order, in every scan, but those of scan "
+                f"{name_first(other)} (counted from 0) differ from those of the first."
+            )
+        regions = columns[0]
+    elif isinstance(regions, str):
+        raise InputError(f"Expected a list of region names, got the text {regions!r}.")
+    named = None if regions is None else tuple(map(str, regions))
+    _check_axes([scan.shape for scan in scans], named)
+    return Series(scans, named, names)
+
+
+def _parts(given: object) -> tuple[list[str] | None, list[Any]]:
+    """Return the scans one by one, and their names."""
+    if isinstance(given, Mapping):
+        return [str(name) for name in given], list(given.values())
+    if isinstance(given, pd.DataFrame):
+        return None, [given]
+    dims = getattr(given, "dims", ())
+    if {TIME, REGION} & set(dims):
+        return _parts_of_data_array(given)
+    if isinstance(given, list | tuple) and any(np.ndim(part) != 1 for part in given[:1]):
+        return None, list(given)
+    values = real_numbers(given, "a list of arrays (time, region)")
+    if values.ndim not in {2, 3}:
+        raise InputError(
+            "Expected scans as arrays (time, region) or one array (scan, time, region), found the "
+            f"shape {values.shape}."
+        )
+    return None, [values] if values.ndim == 2 else list(values)
+
+
+def _parts_of_data_array(given: Any) -> tuple[list[str] | None, list[Any]]:  # noqa: ANN401
+    others = [name for name in given.dims if name not in {TIME, REGION}]
+    if len(others) != given.ndim - 2 or len(others) > 1:
+        raise InputError(
+            f"Expected a data array with the dimensions {TIME}, {REGION} and at most one more, for "
+            f"the scans, got {tuple(given.dims)}; rename or select them."
+        )
+    if not others:
+        return None, [given]
+    scan = others[0]
+    names = [str(name) for name in given[scan].to_numpy()] if scan in given.coords else None
+    return names, [given.isel({scan: place}) for place in range(given.sizes[scan])]
+
+
+def _scan(part: Any, place: int) -> tuple[NDArray[Any], tuple[str, ...] | None]:  # noqa: ANN401
+    """Return one scan (time, region) and the names of its regions."""
+    names = None
+    if isinstance(part, pd.DataFrame):
+        names = tuple(map(str, part.columns.tolist()))
+    elif {TIME, REGION} & set(getattr(part, "dims", ())):
+        if set(part.dims) != {TIME, REGION}:
+            raise InputError(
+                f"Expected scan {place} with the dimensions {TIME} and {REGION}, got "
+                f"{tuple(part.dims)}; rename or select them."
+            )
+        part = part.transpose(TIME, REGION)
+        if REGION in part.coords:
+            names = tuple(map(str, part[REGION].to_numpy().tolist()))
+    values = real_numbers(part, f"scan {place} as an array (time, region)")
+    if values.ndim != 2:
+        raise InputError(
+            f"Expected every scan as an array (time, region), but the shape of scan {place} "
+            f"(counted from 0) is {values.shape}."
+        )
+    return values, names
+
+
+def _check_axes(shapes: Sequence[tuple[int, ...]], regions: Sequence[str] | None) -> None:
+    """Raise if scans differ in their regions; say so if the axes are swapped."""
+    times, counts = {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
+    found = name_first(sorted({f"{shape[0]} x {shape[1]}" for shape in shapes}), 3)
+    if len(counts) > 1 and len(times) == 1:
+        raise InputError(
+            f"The axes look swapped: all scans have {times.pop()} rows and differ in their columns "
+            f"({found}), but rows are time points and columns are regions; {TURN}."
+        )
+    if len(counts) > 1:
+        raise InputError(
+            "Expected the same regions in every scan, found scans with "
+            f"{name_first(sorted(counts))} regions ({found}); the axes are (time, region)."
+        )
+    (count,) = counts
+    if regions is None:
+        warn_if_swapped(count, max(times), TURN, stacklevel=6)
+    elif len(regions) != count and times == {len(regions)}:
+        raise InputError(
+            f"The axes look swapped: there are {len(regions)} region names, as many as rows, and "
+            f"{count} columns; {TURN}."
+        )
+    elif len(regions) != count:
+        raise InputError(f"Expected {count} region names, got {len(regions)}.")
+
+
+def scans_of_series(
+    given: object,
+    table: pd.DataFrame | None = None,
+    *,
+    regions: Sequence[str] | None = None,
+    tr: float | None = None,
+) -> Scans:
+    """Make scans of series and a table.
+
+    Parameters
+    ----------
+    given : object
+        As :func:`read_series` takes it.
+    table : DataFrame, optional
+        A row per scan: who it is (`subject`, `participant_id`, `sub`, `ID` or the index) and what
+        is known. Rows belong to the scans in their order, unless the scans have names: then
+        they are found by these.
+    regions : sequence of str, optional
+    tr : float, optional
+        In seconds.
+
+    Returns
+    -------
+    Scans
+    """
+    series = read_series(given, regions)
+    subjects, ids, facts = _who(series, table)
+    scans = [
+        Scan(name, subject, load=lambda scan=scan: scan.T, facts=known)  # type: ignore[misc]
+        for scan, subject, name, known in zip(series.scans, subjects, ids, facts, strict=True)
+    ]
+    names = series.regions or [f"region-{i}" for i in range(series.scans[0].shape[1])]
+    return Scans(scans, names, tr, {"reader": "from_arrays"})
+
+
+def _who(
+    series: Series, table: pd.DataFrame | None
+) -> tuple[list[str], list[str], list[dict[str, Any]]]:
+    """Return subject, id and facts of every scan."""
+    from sclcs.cohort.readers.folders import name_facts
+
+    if table is None and series.names is None:
+        digits = max(3, len(str(len(series))))
+        subjects = [f"subject-{number:0{digits}d}" for number in range(1, len(series) + 1)]
+        return subjects, subjects, [{} for _ in subjects]
+    if table is None:
+        told = [name_facts(name) for name in series.names or []]
+        return [one[1] for one in told], list(series.names or []), [one[2] for one in told]
+    table = _rows_of_scans(series, table)
+    column = _column(table, "subject")
+    labelled = isinstance(table.index, pd.RangeIndex) is False
+    if column is not None:
+        subjects = _texts(table[column], column)
+    elif series.names is not None:
+        subjects = [name_facts(name)[1] for name in series.names]
+    elif labelled:
+        subjects = _texts(table.index.to_series(), "index")
+    else:
+        digits = max(3, len(str(len(table))))
+        subjects = [f"subject-{number:0{digits}d}" for number in range(1, len(table) + 1)]
+    kept = [name for name in table.columns if name != column]
+    values = {fact_if_reserved(str(name)): _values(table[name]) for name in kept}
+    facts = [{name: cells[row] for name, cells in values.items()} for row in range(len(table))]
+    return subjects, series.names or unique_scan_ids(subjects), facts
+
+
+def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the scans, in their order."""
+    if not table.columns.is_unique:
+        repeated = table.columns[table.columns.duplicated()]
+        raise InputError(
+            f"Columns of the table need names of their own; repeated: {name_first(repeated)}."
+        )
+    if series.names is None:
+        if len(table) != len(series):
+            raise InputError(
+                f"Expected a row per scan, in their order, found {len(table)} rows for "
+                f"{len(series)} scans; to match them by name give a mapping of names to scans."
+            )
+        return table
+    tried = {"index": [str(name) for name in table.index]}
+    for by in ("scan", "subject"):
+        column = _column(table, by)
+        if column is not None:
+            tried[str(column)] = _texts(table[column], column)
+    best: dict[str, int] = {}
+    for ids in tried.values():
+        if len(set(ids)) == len(ids):
+            best = max(best, _matched(series.names, ids), key=len)
+    lost = [name for name in series.names if name not in best]
+    if lost:
+        raise InputError(
+            "Expected a row of the table for every scan, but there is none for "
+            f"{name_first(lost)}; "
+            f"rows are found by {' or '.join(tried)}, each name once, such as "
+            f"{name_first(next(reversed(tried.values())), 3)}."
+        )
+    return table.iloc[[best[name] for name in series.names]]
+
+
+def _matched(names: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
+    """Return the row of every scan whose name, or the subject in it, is an id."""
+    from sclcs.cohort.readers.folders import name_facts
+
+    found = match_ids(names, ids)
+    if found:
+        return found
+    subjects = [name_facts(name)[1] for name in names]
+    rows = match_ids(subjects, ids)
+    return {name: rows[who] for name, who in zip(names, subjects, strict=True) if who in rows}
+
+
+def _column(table: pd.DataFrame, by: str) -> Any:  # noqa: ANN401 (a column may have any name)
+    by_text = {str(name): name for name in table.columns}
+    labels = LabelTable(Path("the table"), {name: [] for name in by_text})
+    found = labels.subject_column() if by == "subject" else labels.scan_column()
+    return None if found is None else by_text[found]
+
+
+def fact_if_reserved(name: str) -> str:
+    """Return the name of a column; only names that a cohort needs itself are changed."""
+    return fact_name(name) if fact_name(name) == f"{name}_label" else name
+
+
+def _texts(cells: pd.Series, column: object) -> list[str]:
+    """Return ids as text: 7.0, as a column with gaps has it, is 7."""
+    empty = [f"row {row}" for row, cell in enumerate(cells) if pd.isna(cell) or str(cell) == ""]
+    if empty:
+        raise InputError(
+            f"Every scan needs a subject, but the column {column} is empty in {name_first(empty)} "
+            "(counted from 0)."
+        )
+    return [
+        str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+        for cell in cells
+    ]
+
+
+def _values(cells: pd.Series) -> list[Any]:
+    return [None if pd.isna(cell) else cell for cell in cells.tolist()]
