@@ -90,8 +90,7 @@ def _of_one_sample(
             unit = _centred_units(envelope)
             values[EnvelopeParameters(orthogonal=False, log=log)] = unit @ unit.T
         if any(parameters.orthogonal and parameters.log == log for parameters in wanted):
-            orthogonal = _orthogonal_log if log else _orthogonal
-            signed, absolute = orthogonal(rows, quadrature, envelope, unit)
+            signed, absolute = _orthogonal(rows, quadrature, envelope, unit, log)
             values[EnvelopeParameters(orthogonal=True, log=log)] = signed
             values[EnvelopeParameters(orthogonal=True, log=log, absolute=True)] = absolute
     return values
@@ -119,64 +118,43 @@ def _centred_units(values: Array) -> Array:
 
 
 @reducing_kernel
-def _orthogonal(real: Array, imag: Array, envelope: Array, unit: Array) -> tuple[Array, Array]:
+def _orthogonal(  # noqa: C901, PLR0912 - parts are compiled anew in every caller
+    real: Array, imag: Array, envelope: Array, unit: Array, log: bool
+) -> tuple[Array, Array]:
+    """Correlate envelopes, or (then given as) logarithms of their squares."""
     n_regions, n_times = real.shape
     signed, absolute = np.zeros((n_regions, n_regions)), np.zeros((n_regions, n_regions))
-    inverse = 1.0 / envelope
+    inverse = np.empty((n_regions, n_times))
+    for i in range(n_regions):
+        for t in range(n_times):
+            inverse[i, t] = envelope[i, t] if log else 1.0 / envelope[i, t]
     cross, part = np.empty(n_times), np.empty(n_times)
     for i in range(n_regions):
         for j in range(i):
             for t in range(n_times):
                 cross[t] = abs(imag[i, t] * real[j, t] - real[i, t] * imag[j, t])
-            for t in range(n_times):
-                part[t] = cross[t] * inverse[j, t]
-            forward = _correlation(part, unit[j])
-            for t in range(n_times):
-                part[t] = cross[t] * inverse[i, t]
-            backward = _correlation(part, unit[i])
-            _store_average(signed, absolute, i, j, forward, backward)
+            if log:
+                for t in range(n_times):
+                    cross[t] = 2.0 * np.log(cross[t])
+            for direction in range(2):
+                other = i if direction else j
+                if log:
+                    for t in range(n_times):
+                        part[t] = cross[t] - inverse[other, t]
+                else:
+                    for t in range(n_times):
+                        part[t] = cross[t] * inverse[other, t]
+                # Pearson correlation with a centred row of unit norm.
+                total = product = squares = 0.0
+                for t in range(n_times):
+                    total += part[t]
+                mean = total / n_times
+                for t in range(n_times):
+                    centred = part[t] - mean
+                    product += centred * unit[other, t]
+                    squares += centred * centred
+                value = product / np.sqrt(squares) if squares != 0.0 else 0.0
+                signed[i, j] += value / 2.0
+                absolute[i, j] += abs(value) / 2.0
+            signed[j, i], absolute[j, i] = signed[i, j], absolute[i, j]
     return signed, absolute
-
-
-@reducing_kernel
-def _orthogonal_log(real: Array, imag: Array, envelope: Array, unit: Array) -> tuple[Array, Array]:
-    """As `_orthogonal`, with `envelope` the logarithm of the squared envelope."""
-    n_regions, n_times = real.shape
-    signed, absolute = np.zeros((n_regions, n_regions)), np.zeros((n_regions, n_regions))
-    cross, part = np.empty(n_times), np.empty(n_times)
-    for i in range(n_regions):
-        for j in range(i):
-            for t in range(n_times):
-                cross[t] = 2.0 * np.log(abs(imag[i, t] * real[j, t] - real[i, t] * imag[j, t]))
-            for t in range(n_times):
-                part[t] = cross[t] - envelope[j, t]
-            forward = _correlation(part, unit[j])
-            for t in range(n_times):
-                part[t] = cross[t] - envelope[i, t]
-            backward = _correlation(part, unit[i])
-            _store_average(signed, absolute, i, j, forward, backward)
-    return signed, absolute
-
-
-@reducing_kernel
-def _correlation(values: Array, unit: Array) -> float:
-    """Pearson correlation of values with a centred row of unit norm."""
-    total = product = squares = 0.0
-    for t in range(values.size):
-        total += values[t]
-    mean = total / values.size
-    for t in range(values.size):
-        centred = values[t] - mean
-        product += centred * unit[t]
-        squares += centred * centred
-    if squares == 0.0:
-        return 0.0
-    return float(product / np.sqrt(squares))
-
-
-@reducing_kernel
-def _store_average(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
-    signed: Array, absolute: Array, i: int, j: int, forward: float, backward: float
-) -> None:
-    signed[i, j] = signed[j, i] = (forward + backward) / 2.0
-    absolute[i, j] = absolute[j, i] = (abs(forward) + abs(backward)) / 2.0

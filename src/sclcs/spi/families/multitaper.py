@@ -47,14 +47,14 @@ def all_pairs(
     bins: Integers,
     slopes: Integers,
     needed: Flags,
+    asked: Flags,
     out: Array,
 ) -> None:
     """Fill ``out[operator, i, j]`` and ``out[operator, j, i]`` for every pair i < j."""
     n_regions, n_tapers, n_bins = real.shape
-    coherence = needed[COHMAG].any() or needed[ICOH].any() or needed[PHASE].any()
-    coherence = coherence or needed[PSI].any()
-    locking = needed[PLV].any() or needed[PPC].any()
-    lag = needed[PLI].any() or needed[WPLI].any() or needed[DSPLI].any() or needed[DSWPLI].any()
+    coherence = asked[COHMAG] or asked[ICOH] or asked[PHASE] or asked[PSI]
+    locking = asked[PLV] or asked[PPC]
+    lag = asked[PLI] or asked[WPLI] or asked[DSPLI] or asked[DSWPLI]
     unit_real, unit_imag, scale = _normalise(real, imag, locking)
     values = np.empty((N_MEASURES, n_bins))
     scratch = np.empty((5, n_bins))
@@ -70,7 +70,7 @@ def all_pairs(
                 _lag_values(scratch, n_tapers, values)
             if coherence:
                 coherency(real, imag, scale, i, j, re, im)
-                _coherence_values(re, im, needed[PHASE].any(), values)
+                _coherence_values(re, im, asked[PHASE], values)
             _reduce(values, re, im, bins, slopes, needed, reduced)
             for operator in range(codes.shape[0]):
                 measure, statistic, band = codes[operator]
@@ -131,7 +131,8 @@ def _lag_sums(real_i: Array, imag_i: Array, real_j: Array, imag_j: Array, sums: 
     """Write, over tapers, the sums of Im G, abs(Im G), (Im G)^2 and sign(Im G)."""
     total, weight, squares, signs, row = sums[0], sums[1], sums[2], sums[3], sums[4]
     n_tapers, n_bins = real_i.shape
-    sums[:] = 0.0
+    for f in range(n_bins):
+        total[f] = weight[f] = squares[f] = signs[f] = 0.0
     for k in range(n_tapers):  # short loops over few arrays: each one is vectorised
         for f in range(n_bins):
             row[f] = imag_i[k, f] * real_j[k, f] - real_i[k, f] * imag_j[k, f]
@@ -305,7 +306,7 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
 
 def _plan(
     chosen: list[BandStatistic], n_times: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+) -> tuple[Integers, Integers, Integers, Flags, Flags]:
     """Translate operators to integers for the kernel.
 
     Returns
@@ -318,6 +319,8 @@ def _plan(
         First bin, end and step for the phase slope index.
     needed : array, shape (measure, band)
         What has to be computed at all.
+    asked : array, shape (measure,)
+        What of it in some band.
     """
     frequencies = frequency_grid(n_times)
     bands = list(BANDS.values())
@@ -338,4 +341,4 @@ def _plan(
     )
     needed = np.zeros((N_MEASURES, len(bands)), dtype=np.bool_)
     needed[codes[:, 0], codes[:, 2]] = True
-    return codes, bins, slopes, needed
+    return codes, bins, slopes, needed, needed.any(axis=1)

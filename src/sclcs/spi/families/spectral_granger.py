@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+# ruff: noqa: C901, PLR0912, PLR0915, PLR0917 - compiled loops: parts are compiled anew in every caller
 
 
 HIGHEST_ORDER = 48
@@ -85,89 +85,90 @@ def fit_pair(
         The order; -1 if the search does not stop.
     """
     highest = coefficients.shape[2] - 1
+    n_times = first.size
     lags = np.full((highest + 1, 2, 2), np.nan)
     forward, backward = np.zeros((highest + 1, 2, 2)), np.zeros((highest + 1, 2, 2))
-    _lag(first, second, own, 0, lags[0])
-    forward[0], backward[0] = np.eye(2), np.eye(2)
-    sigma[:] = lags[0]
-    sigma_back = lags[0].copy()
-    kept, kept_sigma = forward.copy(), sigma.copy()
-    score = _score(sigma, 0, first.size)
+    kept, kept_sigma = np.zeros((highest + 1, 2, 2)), np.empty((2, 2))
+    sigma_back, delta, turned = np.empty((2, 2)), np.empty((2, 2)), np.empty((2, 2))
+    inverse, both = np.empty((2, 2)), np.empty((2, 2))
+    reflect, reflect_back, zeros = np.empty((2, 2)), np.empty((2, 2)), np.zeros((2, 2))
+    score = np.nan
     wanted = highest if order == AUTOMATIC else order
     found = order
-    for step in range(1, wanted + 1):
-        _lag(first, second, own, step, lags[step])
-        _extend(lags, forward, backward, sigma, sigma_back, step)
+    for step in range(wanted + 1):
+        count = n_times - step
+        if count > 0:  # R_step, the mean of z_t z_{t-step}'
+            lags[step, 0, 0], lags[step, 1, 1] = own[0, step], own[1, step]
+            lags[step, 0, 1] = dot(first[step:], second[:count]) / count
+            lags[step, 1, 0] = dot(second[step:], first[:count]) / count
+        if step == 0:
+            for i in range(2):
+                forward[0, i, i] = backward[0, i, i] = 1.0
+                for j in range(2):
+                    sigma[i, j] = sigma_back[i, j] = lags[0, i, j]
+        else:
+            for i in range(2):
+                for j in range(2):
+                    delta[i, j] = 0.0
+            for k in range(step):
+                _multiply(forward[k], lags[step - k], delta, delta, 1.0)
+            for i in range(2):
+                for j in range(2):
+                    turned[i, j] = delta[j, i]
+            _invert(sigma_back, inverse)
+            _multiply(delta, inverse, zeros, reflect, -1.0)
+            _invert(sigma, inverse)
+            _multiply(turned, inverse, zeros, reflect_back, -1.0)
+            for k in range(step, -1, -1):  # downwards: backward[k] is made of backward[k - 1]
+                shifted = backward[k - 1] if k > 0 else zeros
+                _multiply(reflect_back, forward[k], shifted, backward[k], 1.0)
+                _multiply(reflect, shifted, forward[k], forward[k], 1.0)
+            _multiply(reflect, reflect_back, zeros, both, 1.0)
+            _multiply(both, sigma, sigma, sigma, -1.0)
+            _multiply(reflect_back, reflect, zeros, both, 1.0)
+            _multiply(both, sigma_back, sigma_back, sigma_back, -1.0)
         if order == AUTOMATIC:
-            next_score = _score(sigma, step, first.size)
-            if next_score > score:
-                forward, found = kept, step - 1
-                sigma[:] = kept_sigma
+            determinant = sigma[0, 0] * sigma[1, 1] - sigma[0, 1] * sigma[1, 0]
+            following = np.nan
+            if determinant > 0.0:
+                penalty = 8.0 * step * log(2.0 * n_times) / (2.0 * n_times)
+                following = 2.0 * log(determinant) + penalty
+            stops = step > 0 and following > score
+            found = step - 1 if stops else found
+            for i in range(2):
+                for j in range(2):
+                    if stops:
+                        sigma[i, j] = kept_sigma[i, j]
+                    kept_sigma[i, j] = sigma[i, j]
+                    for k in range(step + 1):
+                        if stops:
+                            forward[k, i, j] = kept[k, i, j]
+                        kept[k, i, j] = forward[k, i, j]
+            if stops:
                 break
-            score = next_score
-            kept[:] = forward
-            kept_sigma[:] = sigma
-    for lag in range(highest + 1):
-        coefficients[:, :, lag] = forward[lag]
+            score = following
+    for i in range(2):
+        for j in range(2):
+            for lag in range(highest + 1):
+                coefficients[i, j, lag] = forward[lag, i, j]
     return found
 
 
 @kernel
-def _lag(first: Array, second: Array, own: Array, lag: int, out: Array) -> None:
-    """Write R_lag, the mean of z_t z_{t-lag}'."""
-    count = first.size - lag
-    if count > 0:
-        out[0, 0], out[1, 1] = own[0, lag], own[1, lag]
-        out[0, 1] = dot(first[lag:], second[:count]) / count
-        out[1, 0] = dot(second[lag:], first[:count]) / count
-
-
-@kernel
-def _score(sigma: Array, order: int, n_times: int) -> float:
-    determinant = sigma[0, 0] * sigma[1, 1] - sigma[0, 1] * sigma[1, 0]
-    if not determinant > 0.0:
-        return np.nan
-    return 2.0 * log(determinant) + 8.0 * order * log(2.0 * n_times) / (2.0 * n_times)
-
-
-@kernel
-def _extend(
-    lags: Array, forward: Array, backward: Array, sigma: Array, sigma_back: Array, order: int
-) -> None:
-    """Go from order - 1 to order in place."""
-    delta = np.zeros((2, 2))
-    for k in range(order):
-        delta += _product(forward[k], lags[order - k])
-    reflect = -_product(delta, _inverse(sigma_back))
-    reflect_back = -_product(delta.T, _inverse(sigma))
-    old, shifted = forward[: order + 1].copy(), np.zeros((order + 1, 2, 2))
-    shifted[1:] = backward[:order]
-    for k in range(order + 1):
-        forward[k] = old[k] + _product(reflect, shifted[k])
-        backward[k] = shifted[k] + _product(reflect_back, old[k])
-    sigma -= _product(_product(reflect, reflect_back), sigma)
-    sigma_back -= _product(_product(reflect_back, reflect), sigma_back)
-
-
-@kernel
-def _product(a: Array, b: Array) -> Array:
-    out = np.empty((2, 2))
+def _multiply(a: Array, b: Array, before: Array, out: Array, sign: float) -> None:
+    """Write before + sign a b, of two rows and columns each; `out` may be b or `before`."""
+    b00, b01, b10, b11 = b[0, 0], b[0, 1], b[1, 0], b[1, 1]
     for i in range(2):
-        for j in range(2):
-            out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j]
-    return out
+        x, y = a[i, 0], a[i, 1]
+        out[i, 0] = before[i, 0] + sign * (x * b00 + y * b10)
+        out[i, 1] = before[i, 1] + sign * (x * b01 + y * b11)
 
 
 @kernel
-def _inverse(a: Array) -> Array:
+def _invert(a: Array, out: Array) -> None:
     determinant = a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
-    out = np.empty((2, 2))
     out[0, 0], out[1, 1] = a[1, 1] / determinant, a[0, 0] / determinant
     out[0, 1], out[1, 0] = -a[0, 1] / determinant, -a[1, 0] / determinant
-    return out
-
-
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
 
 
 N_FREQUENCIES = 513
@@ -225,15 +226,17 @@ def _fit(
     n_pairs = pairs.shape[0]
     coefficients = np.full((n_pairs, 2, 2, highest + 1), np.nan)
     sigmas = np.full((n_pairs, 2, 2), np.nan)
+    both = np.empty((2, own.shape[1]))
     stopped = True
     for pair in range(n_pairs):
-        i, j = pairs[pair]
+        i, j = pairs[pair, 0], pairs[pair, 1]
         product = 0.0
         for t in range(rows.shape[1]):
             product += rows[i, t] * rows[j, t]
         product /= rows.shape[1]
         if own[i, 0] * own[j, 0] - product * product > SINGULAR * own[i, 0] * own[j, 0]:
-            both = np.stack((own[i], own[j]))
+            for lag in range(own.shape[1]):
+                both[0, lag], both[1, lag] = own[i, lag], own[j, lag]
             found = fit_pair(rows[i], rows[j], both, order, coefficients[pair], sigmas[pair])
             stopped = stopped and found >= 0
     return coefficients, sigmas, stopped
@@ -293,9 +296,6 @@ def ratio_statistics(ratios: Array) -> tuple[float, float]:
     if ratios.size - count > LARGEST_NAN_SHARE * ratios.size or count == 0:
         return np.nan, np.nan
     return total / count, highest
-
-
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
 
 
 LOWEST_FREQUENCY = 1e-5  # replaces a band edge at zero, which drops f = 0

@@ -345,7 +345,7 @@ def _folds(rows: Array) -> list[tuple[Array, Array]]:
 
 def _covariance(rows: Array) -> Array:
     centred = rows - rows.mean(axis=1, keepdims=True)
-    return on_grid(products_of_rows(centred) / rows.shape[1])
+    return on_grid(products_of_rows(np.ascontiguousarray(centred)) / rows.shape[1])
 
 
 def _lasso_cv_fit(
