@@ -341,4 +341,4 @@ def _plan(
     )
     needed = np.zeros((N_MEASURES, len(bands)), dtype=np.bool_)
     needed[codes[:, 0], codes[:, 2]] = True
-    return codes, bins, slopes, needed, needed.any(axis=1)
+    return codes, bins, slopes, needed, needed.max(axis=1)
