@@ -2,8 +2,9 @@ import json
 
 import pytest
 
+from sclcs.cli.demo import _print_core_sets
 from sclcs.run_folder import RunFolder
-from sclcs.runs.demo import SETTINGS
+from sclcs.runs.demo import SETTINGS, compare_core_sets
 
 
 @pytest.fixture
@@ -14,6 +15,8 @@ def small(monkeypatch):
     spis = ["panel", "family:distance", "family:kendall", "mi_kraskov_NN-4", "hsic", "dtw"]
     smaller = {"spis": spis, "budget": "40%", "bootstrap": 20, "permutations": 100}
     monkeypatch.setattr("sclcs.runs.demo.SETTINGS", SETTINGS | smaller)
+    monkeypatch.setattr("sclcs.runs.demo.EPOCHS", 3)
+    monkeypatch.setattr("sclcs.runs.demo.DRAWS", 2)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
 
 
@@ -34,6 +37,12 @@ def test_the_demo_goes_from_a_cohort_to_a_report_and_checks_itself(sclcs, small,
         assert f"{facts['truth']['ndcg@10']:.3f}" in shown.out
     assert f"took {found['costs']['everything_measured']:.1f} s" in shown.out
     assert set(folder.ranking().table["source"]) == {"exact", "estimated"}
+    core_sets = folder.core_sets()
+    assert (core_sets["samples"], core_sets["of"], sum(core_sets["kept"])) == (10, 100, 10)
+    ours = core_sets["tasks"]["diagnosis"]["ndcg@10"]
+    assert f"{ours:.3f}" in shown.out
+    assert "random draws" in shown.out
+    assert 'id="paper"' in folder.report_file.read_text(encoding="utf-8")
     again = sclcs("demo", "--out", tmp_path / "demo", "--json")
     facts = json.loads(again.out)
     assert facts["stages"] == []
@@ -41,3 +50,10 @@ def test_the_demo_goes_from_a_cohort_to_a_report_and_checks_itself(sclcs, small,
     best = facts["best"]["subject"]
     assert len(best) == 3
     assert best[0]["low"] <= best[0]["score"] <= best[0]["high"]
+
+
+def test_without_torch_the_second_part_is_left_out(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("sclcs.runs.demo.find_spec", lambda _name: None)
+    assert compare_core_sets(RunFolder(tmp_path)) is None
+    _print_core_sets(None)
+    assert "it needs torch" in capsys.readouterr().out

@@ -1,5 +1,5 @@
 from .classifier_training import ClassifierParameters, RepeatedParameters, train
-from .encoder import encoder_settings, train_encoder
+from .encoder import encoder_settings, train_encoder, trained_encoder
 from .encoder.grid import grid_search
 from .encoder.train import VERSIONS
 from .encoder.trained import TrainedEncoder
@@ -27,5 +27,6 @@ __all__ = [
     "stable_pool",
     "train",
     "train_encoder",
+    "trained_encoder",
     "training_of",
 ]

@@ -33,7 +33,13 @@ from sclcs.spi import catalogue, operator_name
 from sclcs.stats import balance, case_and_control
 from sclcs.store import FCStore
 
-__all__ = ["class_means", "composition_section", "connectivity_section", "training_section"]
+__all__ = [
+    "class_means",
+    "composition_section",
+    "connectivity_section",
+    "paper_section",
+    "training_section",
+]
 
 
 MOST_VALUES = 20
@@ -295,6 +301,33 @@ def training_section(run: RunParts) -> Content | None:
             "no_maps": no_maps,
             "seconds": training.facts.get("seconds"),
         },
+    )
+
+
+def paper_section(run: RunParts) -> Content | None:
+    """Make the section of the demo's second part; None in all other runs."""
+    facts = run.folder.core_sets()
+    if facts is None:
+        return None
+    axis = Axis(0.0, 1.0)
+    tasks = []
+    for task, found in facts["tasks"].items():
+        drawing = Drawing(28, f"nDCG@10 for {task}: the core-set and random draws of its size")
+        drawing.line(0, 14, 1, 14, "grid")
+        known = [value for value in found["random"] if value is not None]
+        for value in known:
+            drawing.dot(axis.place(value), 14, 4, "bar cohort see-through", f"random: {value:.2f}")
+        if found["ndcg@10"] is not None:
+            value = found["ndcg@10"]
+            drawing.dot(axis.place(value), 14, 6, "bar core", f"{facts['method']}: {value:.2f}")
+        mean = sum(known) / len(known) if known else None
+        tasks.append(
+            {"task": task, "ours": found["ndcg@10"], "random": mean, "draws": len(known)}
+            | {"picture": drawing.markup()}
+        )
+    picture = _histogram(np.array(facts["scores"], dtype=float), np.array(facts["kept"]))
+    return Content(
+        "paper.jinja", facts | {"tasks": tasks, "ruler": draw_ruler(axis), "sps": picture}
     )
 
 

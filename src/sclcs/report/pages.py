@@ -13,7 +13,12 @@ import numpy as np
 from sclcs._core import InputError, checked, name_first
 from sclcs.report.answers import answer_section, judge, run_answers, task_answer
 from sclcs.report.cite import provenance_section
-from sclcs.report.cohort_sections import composition_section, connectivity_section, training_section
+from sclcs.report.cohort_sections import (
+    composition_section,
+    connectivity_section,
+    paper_section,
+    training_section,
+)
 from sclcs.report.costs import costs_section, estimates_section, run_costs
 from sclcs.report.drawing import count, duration, percent, plural
 from sclcs.report.page import Content, HTMLReport, ReportSection, build_sections, render_page
@@ -294,6 +299,7 @@ _RUN_SECTIONS = (
     ReportSection("agreement", "Agreement", "Core-set against whole cohort", agreement_section),
     ReportSection("core-set", "Core-set", "Who is in the core-set", composition_section),
     ReportSection("training", "Training", "The training behind the core-set", training_section),
+    ReportSection("paper", "SCLCS", "The same cohort in the paper's two stages", paper_section),
     ReportSection(
         "connectivity",
         "Connectivity",

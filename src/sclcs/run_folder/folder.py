@@ -92,6 +92,8 @@ class RunFolder:
         Agreement and costs, and the report.
     answer_file, geometry_file : Path
         Of a budgeted run: the answer to every task, and how the operators lie to each other.
+    core_sets_file : Path
+        Of the demo: how a core-set of SCLCS-Dense did beside random ones.
     export_folder : Path
         The best operators' matrices in other formats.
     scores_folder : Path
@@ -119,6 +121,7 @@ class RunFolder:
         self.export_folder = home / "exports"
         self.scores_folder = home / "scores"
         self.report_file = home / "report.html"
+        self.core_sets_file = home / "core_sets.json"
         self._core_sets: ReadOnce[CoreSet] = ReadOnce(CoreSet.open)
         self._rankings: ReadOnce[Ranking] = ReadOnce(Ranking.open)
         self._cards: ReadOnce[Card] = ReadOnce(Card.open)
@@ -289,6 +292,10 @@ class RunFolder:
             ``operators``.
         """
         return self._facts(self.confirmation_file)
+
+    def core_sets(self) -> dict[str, Any] | None:
+        """Return how the paper's core-set did in the demo; None if it was not tried."""
+        return self._json_files(self.core_sets_file) if self.core_sets_file.exists() else None
 
     def answer(self) -> dict[str, Any]:
         """Return the answer of a budgeted run.

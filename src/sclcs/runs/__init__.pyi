@@ -1,6 +1,6 @@
 from .check import describe_outputs, gather_participants, process_participant
 from .costs import CohortShape, Cost
-from .demo import run_demo
+from .demo import compare_core_sets, run_demo
 from .pipeline import carry_out, run
 from .plan import CostPlan, predict_costs
 from .result import RunResult
@@ -14,6 +14,7 @@ __all__ = [
     "Stage",
     "StoppedInStageError",
     "carry_out",
+    "compare_core_sets",
     "describe_outputs",
     "gather_participants",
     "predict_costs",
