@@ -40,7 +40,7 @@ def write_v73(path, matrix, name="ROISignals"):
 def release(tmp_path):
     """The release as unpacked: Results, two variants, other outputs of DPABI beside the signals."""
     root = tmp_path / "REST-meta-MDD-Phase1-Sharing"
-    for variant, shift in (("FunImgARglobalCWF", 0), ("FunImgARCWF", 5000)):
+    for variant, shift in (("FunImgARglobalCWF", 0), ("FunImgARCWF", 500)):
         folder = root / "Results" / f"ROISignals_{variant}"
         folder.mkdir(parents=True)
         for subject in IDS:
@@ -104,7 +104,7 @@ def test_facts_come_from_the_ids(release):
 @pytest.mark.parametrize("path", [".", "Results", "Results/ROISignals_FunImgARCWF"])
 def test_variant_is_found_from_any_level(release, path):
     scans = read_rest_meta_mdd(release / path, variant="FunImgARCWF")
-    assert int(scans[0].signals()[0, 0]) == 5000 + 1409
+    assert int(scans[0].signals()[0, 0]) == 500 + 1409
     options = scans.provenance["options"]
     assert scans.provenance["reader"] == "rest-meta-mdd"
     assert options["variant"] == "FunImgARCWF"

@@ -210,7 +210,7 @@ def test_resampling_keeps_what_both_rates_hold():
         taken[:, 15:-15], np.stack([expected, expected])[:, 15:-15], atol=0.05
     )
     np.testing.assert_array_equal(scans[1].signals(), noise.astype(np.float32))
-    assert scans.to_cohort(window=50, stride=50).provenance["resampled_to"] == 2.0
+    assert scans[1:].to_cohort(window=50, stride=50).provenance["resampled_to"] == 2.0
     with pytest.raises(InputError, match="above 0"):
         resample_scans(scans, 0.0)
     unknown = Scans.from_arrays([noise], ["a"])

@@ -27,7 +27,8 @@ from sclcs._core import (
 from sclcs.cohort.cohort import Cohort, check_tr
 from sclcs.cohort.columns import ColumnRules, sidecar_of, with_columns
 from sclcs.cohort.motion import without_motion
-from sclcs.cohort.problems import NEVER_SKIPPED, OnBad, Problem, check_scan, raise_for
+from sclcs.cohort.plausible import LONGEST_PLAUSIBLE_TR, Lookalikes, check_scan
+from sclcs.cohort.problems import NEVER_SKIPPED, OnBad, Problem, explain, raise_for
 from sclcs.cohort.regions import CoverageRule, drop_regions, parse_share
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.signals import LENGTH_COLUMN, padded
@@ -80,6 +81,8 @@ def make_cohort(
     scans = with_columns(scans, ColumnRules.of(asked.levels, asked.missing, sidecar_of(scans)))
     scans = coverage.apply(scans, windowing)
     check_tr(scans.tr)
+    if scans.tr is not None and scans.tr > LONGEST_PLAUSIBLE_TR:
+        raise_for([Problem("implausible-tr", f"{scans.tr:g} s", "")])
     if len(scans.regions) < FEWEST_REGIONS:
         raise InputError(
             f"Expected at least {FEWEST_REGIONS} regions, found {len(scans.regions)}: operators "
@@ -88,8 +91,25 @@ def make_cohort(
     _refuse_known_problems(scans, asked.on_bad)
     if asked.mixed_tr == "error":
         refuse_mixed_tr(scans, windowing)
-    builder = _Builder(scans, windowing, asked)
+    try:
+        return _build(_Builder(scans, windowing, asked), out)
+    except _SameScanError as found:  # which of them is right is not known: all are left out
+        left_out = {problem.where for problem in found.problems}
+        kept = [scan for scan in scans if scan.scan_id not in left_out]
+        scans = scans.with_scans(kept, problems=[*scans.problems, *found.problems])
+        return _build(_Builder(scans, windowing, asked), out)
+
+
+def _build(builder: _Builder, out: str | os.PathLike[str] | None) -> Cohort:
     return _in_memory(builder) if out is None else _on_disk(builder, out)
+
+
+class _SameScanError(Exception):
+    """Some scans are equal, which is known when all have been read."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__()
+        self.problems = problems
 
 
 def windowing_of(asked: CutSettings) -> Windowing:
@@ -223,6 +243,8 @@ class _Builder:
         self.problems: list[Problem] = list(scans.problems)
         self.rows: list[dict[str, Any]] = []
         self.lengths: list[int] = []
+        self.doubts: list[Problem] = []
+        self.alike = Lookalikes()
 
     @property
     def one_length(self) -> bool:
@@ -241,8 +263,13 @@ class _Builder:
             windows = self._windows_of(scan)
             if windows is not None:
                 yield windows
+        found = self.alike.problems()
         if self.asked.on_bad == "error":
-            raise_for(self.problems)
+            raise_for([*self.problems, *found])
+        same = [problem for problem in found if problem.fatal]
+        if same:
+            raise _SameScanError(same)
+        self.doubts += found
         if not self.rows:
             raise_for(self.problems)
 
@@ -253,10 +280,13 @@ class _Builder:
             self.problems.append(Problem("unreadable", scan.scan_id, str(error)))
             return None
         windowing = self.windowing.at(self.scans.repetition_time(scan))
-        problem = check_scan(scan.scan_id, signals, self.scans.regions, windowing)
-        if problem is not None:
-            self.problems.append(problem)
+        found = check_scan(scan.scan_id, signals, self.scans.regions, windowing)
+        fatal = [problem for problem in found if problem.fatal]
+        self.problems += fatal
+        if fatal:
             return None
+        self.doubts += found
+        self.alike.add(scan.scan_id, signals)
         windows = _scaled(windowing, signals, self.asked.zscore)
         self.lengths += [windows.shape[2]] * len(windows)
         whole = windowing.length is None
@@ -286,6 +316,7 @@ class _Builder:
         notes = [
             *self.scans.provenance.get("notes", ()),
             *mixed_tr_note(self.scans, self.windowing),
+            *([explain(self.doubts)] if self.doubts else []),
         ]
         return {
             **self.scans.provenance,

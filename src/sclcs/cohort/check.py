@@ -21,7 +21,14 @@ from sclcs._core import (
 )
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.columns import ColumnRules, sidecar_of, unclear, vague_levels, with_columns
-from sclcs.cohort.problems import KINDS, Problem, check_scan, constant_regions
+from sclcs.cohort.plausible import (
+    LONGEST_PLAUSIBLE_TR,
+    Lookalikes,
+    check_scan,
+    constant_regions,
+    implausible,
+)
+from sclcs.cohort.problems import KINDS, Problem
 from sclcs.cohort.scans import Scans
 from sclcs.cohort.signals import fingerprint, iterate_samples
 from sclcs.cohort.tables import class_columns, fact_columns, label_column, number_columns
@@ -74,41 +81,59 @@ def check_scans(scans: Scans, windowing: Windowing = WHOLE_SCAN) -> list[Problem
     list of Problem
         What the reader found and what is wrong with the signals.
     """
-    problems = list(scans.problems)
+    problems, alike = [*scans.problems, *_check_tr(scans.tr)], Lookalikes()
     for scan in track(scans, "Checking scans"):
         try:
             cut = windowing.at(scans.repetition_time(scan))
-            problem = check_scan(scan.scan_id, scan.signals(), scans.regions, cut)
+            signals = scan.signals()
+            found = check_scan(scan.scan_id, signals, scans.regions, cut)
         except UnreadableFileError as error:
-            problem = Problem("unreadable", scan.scan_id, str(error))
-        if problem is not None:
-            problems.append(problem)
+            found = [Problem("unreadable", scan.scan_id, str(error))]
+        else:
+            if not any(problem.fatal for problem in found):
+                alike.add(scan.scan_id, signals)
+        problems += found
+    problems += alike.problems()
     # What an import would settle or ask is settled or asked here too.
     read = with_columns(scans, ColumnRules.of(sidecar=sidecar_of(scans)))
     asked = [problem for problem in read.problems if problem not in problems]
     return [*problems, *asked, *_check_labels(read.table, read.provenance.get("columns", {}))]
 
 
+def _check_tr(tr: float | None) -> list[Problem]:
+    if tr is None or tr <= LONGEST_PLAUSIBLE_TR:
+        return []
+    return [Problem("implausible-tr", f"{tr:g} s", "")]
+
+
 def check_content(cohort: Cohort) -> list[Problem]:
-    """Read all signals and compare them with the fingerprint; look for constant regions."""
+    """Read all signals, compare them with the fingerprint, and look for what is implausible."""
     try:
         content = fingerprint(cohort.signals, cohort.samples, cohort.regions, cohort.tr)
         if content != cohort.fingerprint:
             return [Problem("damaged", "the whole cohort", "fingerprint differs from the content")]
-        return _check_constant(cohort)
+        return [*_check_tr(cohort.tr), *_check_signals(cohort)]
     except DamagedStoreError as error:
         return [Problem("damaged", "signals", str(error))]
 
 
-def _check_constant(cohort: Cohort) -> list[Problem]:
-    problems = []
+def _check_signals(cohort: Cohort) -> list[Problem]:
+    problems, alike = [], Lookalikes()
     names = np.asarray(cohort.regions)
+    samples = cohort.samples
+    groups = samples["scan" if "scan" in samples.columns else "subject"].map(str).tolist()
     for rows, block in iterate_samples(cohort.signals, cohort.lengths):
-        for row, flat in zip(rows, constant_regions(block), strict=True):
+        for row, signals, flat in zip(rows, block, constant_regions(block), strict=True):
+            name = cohort.sample_ids[row]
             if flat.any():
                 detail = name_first(names[flat], limit=3)
-                problems.append(Problem("constant-region", cohort.sample_ids[row], detail))
-    return problems
+                problems.append(Problem("constant-region", name, detail))
+                continue
+            problems += [
+                Problem(kind, name, detail) for kind, detail in implausible(signals, names)
+            ]
+            alike.add(name, signals, groups[row])
+    return [*problems, *alike.problems()]
 
 
 def _check_subjects(cohort: Cohort) -> list[Problem]:

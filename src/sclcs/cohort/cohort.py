@@ -31,6 +31,7 @@ from sclcs.cohort.signals import (
     LENGTH_COLUMN,
     LazySignals,
     SignalArray,
+    as_float32,
     fingerprint,
     iterate_rows,
     sample_lengths,
@@ -517,8 +518,7 @@ def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalAr
         numbers = real_numbers(
             signals, "signals as one array (sample, region, time) or data frames (time x region)"
         )
-        with np.errstate(over="ignore"):  # infinite then, and named as such
-            checked = numbers.astype(np.float32, copy=False)
+        checked = as_float32(numbers)
     if checked.ndim != 3:
         raise InputError(
             f"Signals must have the axes (sample, region, time), got shape {checked.shape}."

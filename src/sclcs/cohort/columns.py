@@ -13,14 +13,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from sclcs._core import CLASS_NUMBERS, InputError, UnknownNameError, did_you_mean, name_first
 from sclcs.cohort.problems import Problem
-from sclcs.cohort.scans import Scans
+
+if TYPE_CHECKING:
+    from sclcs.cohort.scans import Scans
 
 __all__ = [
     "MAX_CLASSES",

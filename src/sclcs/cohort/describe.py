@@ -11,7 +11,8 @@ import pandas as pd
 
 from sclcs._core import UnreadableFileError, checked, track
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.problems import KINDS, Problem, check_scan
+from sclcs.cohort.plausible import check_scan
+from sclcs.cohort.problems import KINDS, Problem
 from sclcs.cohort.scans import Scans
 from sclcs.cohort.tables import class_columns, number_columns
 from sclcs.cohort.windows import PAPER_WINDOWS
@@ -155,9 +156,7 @@ def describe_scans(scans: Scans, min_timepoints: Sequence[int] | None = None) ->
             problems.append(Problem("unreadable", scan.scan_id, str(error)))
             continue
         lengths[scan.scan_id] = signals.shape[-1]
-        problem = check_scan(scan.scan_id, signals, scans.regions)
-        if problem is not None:
-            problems.append(problem)
+        problems += check_scan(scan.scan_id, signals, scans.regions)
     bad = {problem.where for problem in problems if problem.fatal}
     good = scans.table.loc[[name for name in lengths if name not in bad]].assign(
         length=[n for name, n in lengths.items() if name not in bad]

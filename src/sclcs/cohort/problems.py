@@ -1,4 +1,4 @@
-"""Checks of the signals of one scan."""
+"""Kinds of problems of scans and cohorts, and what is done about them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sclcs._core import InputError, UnreadableFileError, name_first
-from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 
 __all__ = [
     "KINDS",
     "NEVER_SKIPPED",
     "OnBad",
     "Problem",
-    "check_scan",
-    "constant_regions",
     "explain",
     "raise_for",
     "require_policy",
@@ -53,6 +47,50 @@ KINDS: Mapping[str, Kind] = {
     "constant-region": Kind(
         "Scans with a region that does not vary over time",
         f"leave regions out for everybody ({_DROP}), or {_SKIP}",
+    ),
+    "same-scan": Kind(
+        "Scans that are equal, under different names",
+        f"find out whose they are and leave the others out, or {_SKIP} (all of them)",
+    ),
+    "similar-scan": Kind(
+        "Scans so similar that they may be one",
+        "find out whether it is one scan that was extracted twice",
+        fatal=False,
+    ),
+    "index-region": Kind(
+        "Scans with a region that only rises or only falls, like a counter of time",
+        f"leave the column out ({_DROP}), or {_SKIP}",
+    ),
+    "equal-regions": Kind(
+        "Scans in which two regions have the same signal",
+        f"leave one of them out ({_DROP}), or {_SKIP}",
+    ),
+    "repeated-frames": Kind(
+        "Scans with time points that repeat others in all regions (padding, copies)",
+        f"cut them off (--truncate, --drop-first), or {_SKIP}",
+    ),
+    "spike": Kind(
+        "Scans with values that no signal of its kind has",
+        f"repair the extraction, leave the region out ({_DROP}), or {_SKIP}",
+    ),
+    "large-value": Kind(
+        "Scans with values far from the others",
+        "look at them: motion or an artefact",
+        fatal=False,
+    ),
+    "flat-stretch": Kind(
+        "Scans with a region that often keeps its value",
+        "look at them: clipping, few digits or a gap that was filled",
+        fatal=False,
+    ),
+    "lost-digits": Kind(
+        "Scans whose offset is so large that single precision keeps few digits of the signal",
+        "subtract the mean of every region in double precision before saving, and import again",
+        fatal=False,
+    ),
+    "implausible-tr": Kind(
+        "Repetition times that are no seconds",
+        "give it in seconds with --tr (tr=); 2000 is often milliseconds, 250 a rate in Hz",
     ),
     "too-short": Kind(
         "Scans with fewer time points than the windows need",
@@ -214,50 +252,3 @@ def raise_for(problems: Sequence[Problem]) -> None:
     unreadable = {"unreadable", "damaged"}.issuperset(p.kind for p in fatal)
     error = UnreadableFileError if unreadable else InputError
     raise error(explain(fatal))
-
-
-def constant_regions(signals: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Tell which rows of (..., region, time) do not vary over time."""
-    return np.asarray(signals.max(axis=-1) == signals.min(axis=-1))
-
-
-def check_scan(
-    scan_id: str,
-    signals: NDArray[np.float32],
-    regions: Sequence[str],
-    windowing: Windowing = WHOLE_SCAN,
-) -> Problem | None:
-    """Find what is wrong with one scan.
-
-    Parameters
-    ----------
-    scan_id : str
-        Names the offender.
-    signals : ndarray, shape (region, time)
-        The scan.
-    regions : sequence of str
-        Expected region names.
-    windowing : Windowing
-        How the scan will be cut: only the time points that are used are judged, and no
-        region may be constant inside a window.
-
-    Returns
-    -------
-    Problem or None
-        The first of: region count, too short, non-finite, constant region.
-    """
-    if signals.ndim != 2 or signals.shape[0] != len(regions):
-        found = " x ".join(map(str, signals.shape))
-        return Problem("region-count", scan_id, f"{found}, expected {len(regions)} regions")
-    found_length, needed = signals.shape[1], windowing.minimum_scan_length
-    if found_length < needed:
-        return Problem("too-short", scan_id, f"{found_length} time points, {needed} needed")
-    pieces = windowing.cut(signals)
-    names = np.asarray(regions)
-    broken = ~np.isfinite(pieces).all(axis=(0, 2))
-    if broken.any():
-        return Problem("non-finite", scan_id, name_first(names[broken], limit=3))
-    flat = constant_regions(pieces).any(axis=0)
-    if flat.any():
-        return Problem("constant-region", scan_id, name_first(names[flat], limit=3))
-    return None

@@ -21,7 +21,7 @@ from sclcs._core import (
     name_first,
     track,
 )
-from sclcs.cohort.problems import constant_regions
+from sclcs.cohort.plausible import constant_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 

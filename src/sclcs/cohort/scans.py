@@ -26,6 +26,7 @@ from sclcs._core import (
 )
 from sclcs.cohort.frames import signals_of_frames
 from sclcs.cohort.problems import Problem
+from sclcs.cohort.signals import as_float32
 from sclcs.settings import CutSettings
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ class Scan:
             raise
         except Exception as error:  # what a user's function may raise
             raise UnreadableFileError(f"{type(error).__name__}: {error}") from error
-        with np.errstate(over="ignore"):  # infinite then, which is found
-            return values.astype(np.float32, copy=False)
+        return as_float32(values)
 
 
 class Scans(Sequence[Scan]):

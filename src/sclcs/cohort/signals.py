@@ -18,7 +18,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from sclcs._core import DamagedStoreError, InputError, name_first, read_array, read_seal
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    get_logger,
+    name_first,
+    read_array,
+    read_seal,
+)
 from sclcs.cohort.tables import column_kinds, table_to_csv
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ __all__ = [
     "FingerprintBuilder",
     "LazySignals",
     "SignalArray",
+    "as_float32",
     "by_length",
     "check_chunks",
     "chunk_checksums",
@@ -44,6 +52,8 @@ __all__ = [
     "stretches",
 ]
 
+
+_log = get_logger(__name__)
 
 CHUNKS = "chunks"
 _CHECKSUM_BYTES = 4
@@ -249,6 +259,56 @@ def iterate_rows(signals: SignalArray, block_bytes: int = 2**24) -> Iterator[Flo
     step = max(1, block_bytes // max(1, row_bytes))
     for start in range(0, signals.shape[0], step):
         yield signals[start : start + step]
+
+
+#: Offset, in standard deviations, from which on single precision loses digits of a signal: it
+#: keeps seven of them, of which such an offset takes four.
+LARGEST_OFFSET = 2e4
+
+
+def as_float32(values: NDArray[Any]) -> Floats:
+    """Return signals (..., time) in single precision without losing what varies.
+
+    Regions whose offset is large beside their variation are centred first (in double
+    precision), where the numbers have more digits than single precision keeps.
+
+    Parameters
+    ----------
+    values : ndarray
+
+    Returns
+    -------
+    ndarray of float32
+    """
+    if values.dtype.kind == "f" and values.dtype.itemsize <= np.dtype(np.float32).itemsize:
+        return values.astype(np.float32, copy=False)
+    with np.errstate(all="ignore"):  # what is not finite is found and named later
+        kept = values.astype(np.float32)
+        far = 0
+        for place in np.ndindex(values.shape[:-2]):  # a sample at a time, for memory's sake
+            signals = np.asarray(values[place], dtype=np.float64)
+            if signals.ndim < 2 or not signals.size:
+                continue
+            known = np.where(np.isfinite(signals), signals, np.nan)
+            middle = _mean(known)
+            spread = np.sqrt(_mean((known - middle) ** 2))
+            rows = ((np.abs(middle) > LARGEST_OFFSET * spread) & (spread > 0)).ravel()
+            if rows.any():
+                kept[(*place, rows)] = (signals - middle)[rows]
+                far += int(rows.sum())
+    if far:
+        _log.warning(
+            "%d regions with an offset of more than %g standard deviations were centred: single "
+            "precision would lose digits of their signals.",
+            far,
+            LARGEST_OFFSET,
+        )
+    return kept
+
+
+def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    count = np.maximum((~np.isnan(values)).sum(axis=1), 1)
+    return np.asarray(np.nansum(values, axis=1) / count)[:, None]
 
 
 LENGTH_COLUMN = "n_timepoints"
