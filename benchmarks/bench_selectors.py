@@ -48,12 +48,14 @@ def recorder_cost(cohort, task, epochs):
     with Scratch() as scratch:
         training = prepare_training(cohort, settings, 0, torch.device("cpu"), scratch)
         recorder = training.recorder
-        training.train_epoch(0)  # warm up
+        training.epoch = 1
+        training.train_epoch()  # warm up
         for epoch in range(2 * epochs):
+            training.epoch += 1
             watched = epoch % 2 == 0
             training.recorder = recorder if watched else None
             start = time.process_time()
-            training.train_epoch(epoch + 1)
+            training.train_epoch()
             seconds[watched].append(time.process_time() - start)
     with_it, without = median(seconds[True]), median(seconds[False])
     cost = time_recording(recorder, training)

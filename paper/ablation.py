@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 from paper.agreement import MEASURES, measure_agreement
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import aggregate, beside_paper, grid, paper_agreement, usual
 from paper.tables import Table, beside, number, spread
 from sclcs.cohort import CoreSet
-from sclcs.coresets.encoder.grid import agreement as seeds_agree, grid_training, scores_after
-from sclcs.coresets.encoder.settings import PRESETS, encoder_settings
+from sclcs.coresets import trained_encoder
+from sclcs.coresets.encoder.settings import PRESETS
 from sclcs.report.figures import BLUE, ORANGE, finish
 
 RATIO = 0.1
-USUAL_HEADS, USUAL_DIM = 16, 32
 HEADS, DIMS, BETAS = (4, 16, 32), (8, 32, 64), (0.0, 0.05, 0.1, 0.2, 0.3)
 TOY_HEADS, TOY_DIMS, TOY_BETAS = (2, 4), (4, 8), (0.0, 0.1)
 MOST_SEEDS = 5  # every combination is a training of its own
@@ -58,37 +59,25 @@ def _cells(setup: Setup) -> list[Cell]:
     ]
 
 
+def _changes(setup: Setup, what: str, value: str) -> dict[str, Any]:
+    """Return what a row changes about the encoder's settings.
+
+    Presets are trained for the same number of epochs: only what they do differs.
+    """
+    epochs = setup.options.epochs
+    usual = {"heads": TOY_HEADS[0], "dim": TOY_DIMS[0]} if setup.options.toy else {}
+    if what in ("preset", "beta"):
+        return {"preset": value if what == "preset" else "paper", "epochs": epochs}
+    if what == "epochs":
+        return usual | {"epochs": int(value)}
+    return usual | {what: int(value), "epochs": max(1, epochs // SHORTER)}
+
+
 def _choose(setup: Setup, cell: Cell) -> CoreSet:
     what, value = cell["what"], cell["value"]
-    if what == "preset":
-        # All presets for the same number of epochs: only what they do differs.
-        epochs = setup.options.epochs
-        return setup.select("sclcs", cell["ratio"], cell["repeat"], preset=value, epochs=epochs)
-    if what == "beta":
-        return setup.select("sclcs-dense", cell["ratio"], cell["repeat"], beta=float(value))
-    scores = _scores(setup, what, int(value), cell["repeat"])
-    size = int(cell["ratio"] * len(setup.cohort))
-    order = np.lexsort((np.asarray(setup.cohort.sample_ids, dtype=str), scores))[:size]
-    return CoreSet([setup.cohort.sample_ids[row] for row in order], method="sclcs")
-
-
-def _scores(setup: Setup, what: str, value: int, seed: int) -> np.ndarray:
-    """Return the scores of one combination.
-
-    The usual one is trained at full length with its curves, which hold all shorter trainings.
-    """
-    toy, epochs = setup.options.toy, setup.options.epochs
-    usual = {"heads": TOY_HEADS[0], "dim": TOY_DIMS[0]} if toy else {
-        "heads": USUAL_HEADS,
-        "dim": USUAL_DIM,
-    }  # fmt: skip
-    chosen = usual | ({what: value} if what in usual else {})
-    short = max(1, epochs // SHORTER)
-    trained = epochs if chosen == usual else short
-    folder = setup.fc.with_name("encoder-grid")
-    settings = encoder_settings("paper", epochs=trained, **chosen)
-    run = grid_training(setup.cohort, settings, seed, folder)
-    return scores_after(run, value if what == "epochs" else short)
+    method, more = ("sclcs-dense", {"beta": float(value)}) if what == "beta" else ("sclcs", {})
+    changes = _changes(setup, what, value)
+    return setup.select(method, cell["ratio"], cell["repeat"], **changes, **more)
 
 
 def _seeds(setup: Setup) -> list[int]:
@@ -108,16 +97,19 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
 
 def _stability(setup: Setup, what: str, value: str) -> float:
     """Return the mean rank correlation of the scores of two seeds."""
-    from sclcs.coresets.encoder.train import trained_encoder
+    changes = _changes(setup, what, value)
+    preset = changes.pop("preset", "paper")
+    runs = [trained_encoder(setup.cohort, preset, seed=seed, **changes) for seed in _seeds(setup)]
+    return seeds_agree([run.scores for run in runs])
 
-    if what in ("preset", "beta"):
-        preset = value if what == "preset" else "paper"
-        runs = [
-            trained_encoder(setup.cohort, preset, seed=seed, epochs=setup.options.epochs)
-            for seed in _seeds(setup)
-        ]
-        return seeds_agree([run.scores for run in runs])
-    return seeds_agree([_scores(setup, what, int(value), seed) for seed in _seeds(setup)])
+
+def seeds_agree(scores: Sequence[NDArray[np.float64]]) -> float:
+    """Return the mean Spearman correlation of all pairs of score vectors."""
+    values = []
+    for one, other in combinations(scores, 2):
+        both = np.isfinite(one) & np.isfinite(other)
+        values.append(float(spearmanr(one[both], other[both]).statistic))
+    return float(np.mean(values))
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from paper.ablation import seeds_agree
 from sclcs._core import show_progress
 from sclcs.cohort import Cohort, read_arrays
 from sclcs.coresets import TrainedEncoder
 from sclcs.coresets.encoder import trained_encoder
-from sclcs.coresets.encoder.grid import agreement
 from sclcs.report import save_encoder_figures
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -61,7 +61,7 @@ def compare(runs: dict[tuple[str, int], TrainedEncoder]) -> pd.DataFrame:
     for one, other in combinations(runs, 2):
         scores = [runs[one].scores, runs[other].scores]
         names = {"first": one[0], "first_seed": one[1], "second": other[0], "second_seed": other[1]}
-        rows.append({**names, "spearman": agreement(scores), "shared": overlap(*scores)})
+        rows.append({**names, "spearman": seeds_agree(scores), "shared": overlap(*scores)})
     return pd.DataFrame(rows)
 
 

@@ -85,15 +85,3 @@ def test_train_and_plot(sclcs, cohort_path, tmp_path):
     shown = sclcs("encoder", "plot", run, "--cohort", cohort_path, "--out", pictures)
     assert shown.code == 0, shown.err
     assert len(list(pictures.glob("*.png"))) == 4
-
-
-def test_grid(sclcs, cohort_path, tmp_path):
-    out = tmp_path / "grid"
-    options = ["--dims", "3", "--heads", "2,3", "--epochs", "2,3", "--out", out]
-    shown = sclcs("encoder", "grid", cohort_path, *options)
-    assert shown.code == 0, shown.err
-    assert "All 4 settings" in shown.out
-    best = json.loads(sclcs("encoder", "grid", cohort_path, *options, "--json").out)["best"]
-    assert best["dim"] == 3
-    wrong = sclcs("encoder", "grid", cohort_path, "--dims", "wide", "--out", out)
-    assert "Expected --dims to be whole numbers" in wrong.err

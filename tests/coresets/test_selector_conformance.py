@@ -76,7 +76,7 @@ def test_capabilities_are_those_of_the_parameters(method):
     names = set(row.parameters.model_fields)
     assert row.can_balance == ("density" in names)
     assert (row.network == "encoder") == ("preset" in names)
-    assert (row.network == "classifier") == ("dimensions" in names)
+    assert (row.network == "classifier") == ("batch_size" in names)
     assert row.network or not row.needs_training
     assert row.version >= 1
 
@@ -208,7 +208,6 @@ WRONG = {
         "eva_windows": [[0, 1]],
         "eva_weight": 2,
         "eva_ddof": 2,
-        "eva_vector": 1,
         "eva_normalise": "no",
     },
     "ccs": {"cutoff": 1, "n_strata": 2.5, "aum_on": "x"},

@@ -20,7 +20,6 @@ __all__ = [
     "JsonFlag",
     "console",
     "key_values",
-    "parse_numbers",
     "parse_parameters",
     "print_description",
     "print_dropped_regions",
@@ -60,16 +59,6 @@ def _value(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text  # a plain word needs no quotes
-
-
-def parse_numbers(text: str, option: str) -> list[int]:
-    """Turn ``"4,8,16"`` into whole numbers."""
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError as error:
-        raise InputError(
-            f"Expected {option} to be whole numbers with commas, got {text!r}."
-        ) from error
 
 
 #: Title of a table of operators none of which is shown to see the target.

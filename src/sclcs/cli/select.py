@@ -9,7 +9,7 @@ import typer
 
 from sclcs._core import InputError
 from sclcs.cli.options import with_settings
-from sclcs.cli.output import JsonFlag, parse_numbers, parse_parameters, print_json, print_table
+from sclcs.cli.output import JsonFlag, parse_parameters, print_json, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -143,7 +143,7 @@ def _shown(default: object) -> str:
 
 
 app = typer.Typer(
-    help="Train the contrastive attention encoder, search its settings, draw its training.",
+    help="Train the contrastive attention encoder, draw its training.",
     no_args_is_help=True,
 )
 
@@ -205,51 +205,6 @@ def _encoder_announce(run: TrainedEncoder, out: Path, json: bool) -> None:
         f"({run.facts['seconds']:.0f} s); loss {loss:.3f}"
     )
     typer.echo(f"Run: {out}")
-
-
-@app.command()
-def grid(
-    cohort: CohortPath,
-    *,
-    out: Annotated[Path, typer.Option(help="Folder for grid.csv and all trainings.")],
-    dims: Annotated[str, typer.Option(help="Widths of a head.")] = "4,8,16,32,64,128,256",
-    heads: Annotated[str, typer.Option(help="Numbers of heads.")] = "2,4,8,16,32,64",
-    epochs: Annotated[str, typer.Option(help="Lengths of training.")] = "50,100,150,200",
-    seeds: Annotated[str, typer.Option(help="At least two seeds.")] = "0,1",
-    preset: Preset = "paper",
-    param: Parameters = None,
-    device: Device = "auto",
-    json: JsonFlag = False,
-) -> None:
-    """Train a grid of settings and rank them by how alike two seeds score the samples.
-
-    No operator is computed. Every training is kept; those that are there already are not repeated.
-
-    Example: `sclcs encoder grid abide.zarr --dims 16,32 --heads 4,16 --epochs 50,100 --out grid`
-    """
-    from sclcs.cohort import Cohort
-    from sclcs.coresets import grid_search
-
-    table = grid_search(
-        Cohort.open(cohort),
-        out,
-        dims=parse_numbers(dims, "--dims"),
-        heads=parse_numbers(heads, "--heads"),
-        epochs=parse_numbers(epochs, "--epochs"),
-        seeds=parse_numbers(seeds, "--seeds"),
-        settings=preset,
-        device=device,
-        **parse_parameters(param),
-    )
-    if json:
-        print_json({"grid": str(out / "grid.csv"), "best": table.iloc[0].to_dict()})
-        return
-    shown = table.head(10).round(4)
-    rows = [
-        [int(row.dim), int(row.heads), int(row.epochs), *row[3:]] for _, row in shown.iterrows()
-    ]
-    print_table("Best settings", list(shown.columns), rows)
-    typer.echo(f"\nAll {len(table)} settings: {out / 'grid.csv'}")
 
 
 @app.command()

@@ -1,6 +1,5 @@
 from .classifier_training import ClassifierParameters, RepeatedParameters, train
 from .encoder import encoder_settings, train_encoder, trained_encoder
-from .encoder.grid import grid_search
 from .encoder.train import VERSIONS
 from .encoder.trained import TrainedEncoder
 from .methods import SELECTORS, find_selector, select
@@ -22,7 +21,6 @@ __all__ = [
     "draw_balanced",
     "encoder_settings",
     "find_selector",
-    "grid_search",
     "select",
     "stable_pool",
     "train",

@@ -30,7 +30,6 @@ __all__ = [
     "difficulty_weights",
     "hardest_share",
     "lazy_greedy",
-    "represented",
     "size_aware_shape",
     "stratum_numbers",
     "without_hardest",
@@ -38,13 +37,6 @@ __all__ = [
 
 
 Matrix = NDArray[np.float32]
-
-
-def represented(benefit: Matrix, chosen: NDArray[np.int64]) -> float:
-    """Return the sum over samples of the best benefit among the chosen ones."""
-    if not len(chosen):
-        return 0.0
-    return float(benefit[chosen].max(axis=0).sum(dtype=np.float64))
 
 
 def lazy_greedy(benefit: Matrix, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -245,7 +245,6 @@ class EvaParameters(ScoredParameters):
     eva_weight: float = setting("weight of the early window", 0.5, ge=0, le=1)
     eva_normalise: bool = setting("divide each window's variances by their sum", True)
     eva_ddof: Literal[0, 1] = setting("1: sample variance, 0: population variance", 1)
-    eva_vector: bool = setting("variance of the whole prediction instead of its error norm", False)
 
 
 def _forgetting(cohort: Cohort, seed: int, parameters: ForgettingParameters) -> Scores:
@@ -288,28 +287,18 @@ def _aum(cohort: Cohort, seed: int, parameters: AumParameters) -> Scores:
 
 def _eva(cohort: Cohort, seed: int, parameters: EvaParameters) -> Scores:
     windows, scaled = fitting_windows(parameters.eva_windows, settings_of(parameters).epochs)
-    watched = windows if parameters.eva_vector else ()
-    trained = train_several(cohort, seed, parameters, variance_windows=watched)
-    parts = [_eva_of(one, windows, parameters) for one in trained]
+    trained = train_several(cohort, seed, parameters)
+    parts = []
+    for one in trained:
+        early, late = (
+            error_variance(one.error_norm, window, parameters.eva_ddof) for window in windows
+        )
+        mixed = two_window_variance(
+            early, late, parameters.eva_weight, normalise=parameters.eva_normalise
+        )
+        parts.append(mixed)
     facts = {"windows_used": [list(w) for w in windows], "windows_scaled": scaled}
     return Scores(_mean(parts), "high", facts | training_facts(*trained))
-
-
-def _eva_of(
-    one: TrainedClassifier, windows: tuple[tuple[int, int], ...], parameters: EvaParameters
-) -> NDArray[np.float64]:
-    ddof = parameters.eva_ddof
-    if parameters.eva_vector:
-        lengths = [last - first + 1 for first, last in windows]
-        early, late = (
-            one.vector_variance[:, place] * ((length - 1) / (length - ddof))
-            for place, length in enumerate(lengths)
-        )
-    else:
-        early, late = (error_variance(one.error_norm, window, ddof) for window in windows)
-    return two_window_variance(
-        early, late, parameters.eva_weight, normalise=parameters.eva_normalise
-    )
 
 
 def _register(

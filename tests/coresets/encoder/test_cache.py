@@ -67,7 +67,7 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
 ):
     from sclcs.coresets.encoder.training import Training
 
-    original = Training._train_epoch
+    original = Training.train_epoch
 
     def fail_late(training):
         if training.epoch == 12:
@@ -75,7 +75,7 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
         original(training)
 
     long = quick | {"epochs": 14}
-    monkeypatch.setattr(Training, "_train_epoch", fail_late)
+    monkeypatch.setattr(Training, "train_epoch", fail_late)
     with pytest.raises(KeyboardInterrupt):
         trained_encoder(trainable, cache=tmp_path, **long)
     (left,) = (tmp_path / "encoder").iterdir()

@@ -83,7 +83,7 @@ def test_the_layer_the_loss_and_the_scores_are_those_of_the_scripts(made, traini
     with torch.no_grad():
         maps = training.model(training.inputs)[1].numpy()
     np.testing.assert_allclose(maps, made["maps"], atol=2e-4)
-    training.run(None, "", 1)
+    training.run_epochs("encoder", training.settings.epochs, None, "", 1)
     losses = [row["loss"] for row in training.history]
     np.testing.assert_allclose(losses, made["loss"], rtol=1e-4)
     scores = training.tracker.score.scores

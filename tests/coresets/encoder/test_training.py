@@ -59,7 +59,7 @@ def test_training_lowers_the_loss(trainable):
 def stored_sequence(cohort, run, monkeypatch, **options):
     """Train again, keep the maps of all samples after every epoch, and return them."""
     kept = []
-    original = Training._train_epoch
+    original = Training.train_epoch
 
     def keep(training):
         if not kept:
@@ -67,7 +67,7 @@ def stored_sequence(cohort, run, monkeypatch, **options):
         original(training)
         kept.append(training.model(training.inputs)[1].detach().clone())
 
-    monkeypatch.setattr(Training, "_train_epoch", keep)
+    monkeypatch.setattr(Training, "train_epoch", keep)
     train_encoder(cohort, run.settings, seed=run.seed, **options)
     order = np.argsort(cohort.sample_ids)
     place = np.empty(len(order), dtype=int)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
 from sclcs._core import InputError, Settings, checked, name_first, setting, versions
 from sclcs.cohort import Cohort, id_order
@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 
+CHECKPOINT_EVERY = 10
 #: Epoch (the first is 0) whose features are kept, if there are that many.
 USUAL_FEATURE_EPOCH = 10
 
@@ -52,16 +53,10 @@ class LearningSettings(Settings):
     task: str = setting(
         "the column the classifier learns: subject, diagnosis, site, ...", "subject"
     )
-    dimensions: Literal[1, 2] = setting(
-        "1: convolve over time, regions are channels; 2: over an image (region, time)", 1
-    )
     epochs: int = setting("length of training", 200, ge=1)
     learning_rate: float = setting("of Adam", 0.01, ge=0)
     weight_decay: float = setting("of Adam, as part of the gradient", 1e-4, ge=0)
     batch_size: int = setting("samples per batch; the last batch is kept", 256, ge=2)
-    scheduler: Literal["constant", "cosine"] = setting(
-        "constant, or cosine: down to 1e-4 along a half cosine", "constant"
-    )
     record: Literal["train", "eval"] = setting(
         "predictions of the pass that trains (train), or of an extra pass (eval)", "train"
     )
@@ -73,54 +68,17 @@ class LearningSettings(Settings):
 class ClassifierSettings(LearningSettings):
     """How the classifier is built, trained and watched; the defaults are the paper's.
 
-    Epochs are counted from 0.
-
-    Parameters
-    ----------
-    task : str
-        The column to learn: ``subject`` or any column of classes.
-    dimensions : {1, 2}
-        Convolve over time, with regions as channels, or over a one-channel image
-        (region, time).
-    epochs : int
-        Length of training.
-    learning_rate, weight_decay : float
-        Of Adam; the decay is part of the gradient (L2).
-    batch_size : int
-        Samples per batch; the last batch of an epoch may be smaller and is kept.
-    scheduler : {"constant", "cosine"}
-        Learning rate: as it is, or falling along a half cosine to 1e-4 over all batches.
-    record : {"train", "eval"}
-        Predictions that are recorded: of the pass that trains, before the batch's update, or
-        of an extra pass in evaluation mode after each epoch.
-    input_norm : {"zscore", "none"}
-        Standardise each region inside its window, or take signals as they are.
-    feature_epoch : int, optional
-        Epoch whose penultimate features are kept; 10 by default, or the last one if there
-        are fewer.
-    variance_windows : sequence of (first, last)
-        Ranges of epochs, both ends included, over which the variance of the whole
-        prediction vector is accumulated.
+    Epochs are counted from 0. What the fields mean: ``ClassifierSettings.helps()``.
     """
 
     feature_epoch: int | None = setting(
         "epoch of the features that are kept; 10, or the last", None
-    )
-    variance_windows: tuple[tuple[int, int], ...] = setting(
-        "ranges of epochs over which the variance of the prediction is accumulated", ()
     )
 
     @classmethod
     def noun(cls) -> str:
         """Return what a field is called."""
         return "classifier setting"
-
-    @field_validator("variance_windows", mode="before")
-    @classmethod
-    def _as_windows(cls, value: object) -> object:
-        if not isinstance(value, list | tuple):
-            return value
-        return tuple(tuple(item) if isinstance(item, list) else item for item in value)
 
     @model_validator(mode="after")
     def _check_epochs(self) -> Self:
@@ -130,12 +88,6 @@ class ClassifierSettings(LearningSettings):
                 f"Expected feature_epoch to be an epoch from 0 to {self.epochs - 1} (of "
                 f"{self.epochs}), got {self.feature_epoch!r}."
             )
-        for first, last in self.variance_windows:
-            if not 0 <= first < last < self.epochs:
-                raise ValueError(
-                    f"A window of epochs needs at least 2 of the epochs 0 to {self.epochs - 1}, "
-                    f"got {first} to {last}; train longer or choose another window."
-                )
         return self
 
     @property
@@ -144,11 +96,6 @@ class ClassifierSettings(LearningSettings):
         if self.feature_epoch is not None:
             return self.feature_epoch
         return min(USUAL_FEATURE_EPOCH, self.epochs - 1)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values, from which the settings can be made again."""
-        windows = [list(window) for window in self.variance_windows]
-        return super().to_dict() | {"variance_windows": windows}
 
 
 KIND = "trained classifier"
@@ -161,7 +108,6 @@ ARRAYS = (
     "margin",
     "features",
     "entropy",
-    "vector_variance",
 )
 
 
@@ -186,10 +132,8 @@ class TrainedClassifier:
         Input of the last layer at one epoch.
     entropy : array of float
         Of the trained network's prediction, in evaluation mode.
-    vector_variance : array, shape (sample, window)
-        Variance of the whole prediction over windows of epochs, if asked for.
     history : DataFrame
-        One row per epoch: epoch, loss, accuracy, learning_rate.
+        One row per epoch: epoch, loss, accuracy.
     settings : ClassifierSettings
         Of the training.
     seed : int
@@ -208,7 +152,6 @@ class TrainedClassifier:
     margin: NDArray[np.float32]
     features: NDArray[np.float32]
     entropy: NDArray[np.float64]
-    vector_variance: NDArray[np.float64]
     history: pd.DataFrame
     settings: ClassifierSettings
     seed: int
@@ -341,7 +284,8 @@ def train_classifier(
     with Scratch() as scratch:
         training = prepare_training(cohort, chosen, seed, place, scratch)
         identity = training_identity("classifier", cohort.fingerprint, chosen.to_dict(), seed)
-        training.run(Path(checkpoint) if checkpoint else None, identity.text)
+        place_of = Path(checkpoint) if checkpoint else None
+        training.run_epochs("classifier", chosen.epochs, place_of, identity.text, CHECKPOINT_EVERY)
         logits = training.final_logits()
     facts = _facts(training, place) | {"seconds": round(time.perf_counter() - started, 3)}
     return _collect(cohort, training, logits, facts)
@@ -370,8 +314,8 @@ def prepare_training(
     inputs = prepare_inputs(cohort, order, settings.input_norm, scratch)[:, :, :-1]
     targets = torch.from_numpy(numbers[order])
     n_classes = int(numbers.max()) + 1
-    model = ResidualClassifier(cohort.n_regions, n_classes, settings.dimensions, seed)
-    recorder = DynamicsRecorder(targets, n_classes, settings)
+    model = ResidualClassifier(cohort.n_regions, n_classes, seed)
+    recorder = DynamicsRecorder(targets, settings)
     return ClassifierTraining(model.to(device), inputs, targets, settings, seed, recorder)
 
 
@@ -409,7 +353,6 @@ def _collect(
         **{name: trace[place] for name, trace in recorder.traces().items()},
         features=recorder.features[place],
         entropy=final_entropy(logits)[place],
-        vector_variance=recorder.vector_variance()[place],
         history=pd.DataFrame(training.history).astype({"epoch": np.int64}),
         settings=training.settings,
         seed=training.seed,
@@ -428,25 +371,17 @@ def trained_classifier(
     cache: str | os.PathLike[str] | bool | None = None,
     **changes: Any,  # noqa: ANN401
 ) -> TrainedClassifier:
-    """Return a training from the cache, or train and keep it.
+    """Return a training from the cache, or train as :func:`train_classifier` does and keep it.
 
     An interrupted training leaves a checkpoint in the cache and continues from there.
 
     Parameters
     ----------
-    cohort : Cohort
-        What to train on; recognised by its fingerprint.
-    settings : ClassifierSettings, optional
-        The paper's by default.
-    seed : int
-        Of the training.
-    device : str
-        See :func:`~sclcs.coresets.classifier.train.train_classifier`.
+    cohort, settings, seed, device, **changes
+        As for :func:`train_classifier`; the cohort is recognised by its fingerprint.
     cache : path-like or bool, optional
         Folder of the cache; the default is ``$SCLCS_CACHE`` or the user's cache folder.
         False neither reads nor writes any.
-    **changes : object
-        Single settings that differ.
 
     Returns
     -------

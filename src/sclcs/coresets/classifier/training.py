@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sclcs._core import child_seed, generator, progress
+from sclcs._core import child_seed, generator
 from sclcs.coresets.classifier.train import ClassifierSettings
-from sclcs.coresets.encoder.training import TrainingDivergedError, read_checkpoint, write_checkpoint
+from sclcs.coresets.encoder.training import CheckpointedTraining, TrainingDivergedError
 
 __all__ = [
     "BLOCKS",
@@ -33,35 +32,25 @@ __all__ = [
 #: Output channels and stride of the three blocks.
 BLOCKS = ((32, 1), (64, 2), (128, 2))
 FEATURES = BLOCKS[-1][0]
-_STEM_CHANNELS = 32
-_STEM_KERNEL = {1: 7, 2: 3}
-_CONVOLUTION: dict[int, type[nn.Conv1d] | type[nn.Conv2d]] = {1: nn.Conv1d, 2: nn.Conv2d}
-_NORM: dict[int, type[nn.BatchNorm1d] | type[nn.BatchNorm2d]] = {
-    1: nn.BatchNorm1d,
-    2: nn.BatchNorm2d,
-}
+_STEM_CHANNELS, _STEM_KERNEL = 32, 7
 
 
-def _convolution(
-    dimensions: int, channels: tuple[int, int], kernel: int, stride: int = 1
-) -> nn.Module:
+def _convolution(n_in: int, n_out: int, kernel: int, stride: int = 1) -> nn.Module:
     return nn.Sequential(
-        _CONVOLUTION[dimensions](*channels, kernel, stride=stride, padding=kernel // 2, bias=False),
-        _NORM[dimensions](channels[1]),
+        nn.Conv1d(n_in, n_out, kernel, stride=stride, padding=kernel // 2, bias=False),
+        nn.BatchNorm1d(n_out),
     )
 
 
 class _Block(nn.Module):
     """Two convolutions around which the input is carried."""
 
-    def __init__(self, dimensions: int, n_in: int, n_out: int, stride: int) -> None:
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
-        self.first = _convolution(dimensions, (n_in, n_out), 3, stride)
-        self.second = _convolution(dimensions, (n_out, n_out), 3)
+        self.first = _convolution(n_in, n_out, 3, stride)
+        self.second = _convolution(n_out, n_out, 3)
         same_shape = n_in == n_out and stride == 1
-        self.shortcut = (
-            nn.Identity() if same_shape else _convolution(dimensions, (n_in, n_out), 1, stride)
-        )
+        self.shortcut = nn.Identity() if same_shape else _convolution(n_in, n_out, 1, stride)
 
     def forward(self, inputs: Tensor) -> Tensor:
         hidden = functional.relu(self.first(inputs), inplace=True)
@@ -77,28 +66,20 @@ class ResidualClassifier(nn.Module):
         Channels of the input, with one dimension.
     n_classes : int
         Number of outputs.
-    dimensions : {1, 2}
-        See :class:`~sclcs.coresets.classifier.train.ClassifierSettings`.
     seed : int
         Of the initial weights. Each weight has its own generator; the global one is left
         alone.
     """
 
-    def __init__(
-        self, n_regions: int, n_classes: int, dimensions: Literal[1, 2] = 1, seed: int = 0
-    ) -> None:
+    def __init__(self, n_regions: int, n_classes: int, seed: int = 0) -> None:
         super().__init__()
-        self._dimensions = dimensions
-        channels = n_regions if dimensions == 1 else 1
         # Layers draw initial weights as they are made; those are replaced below.
         with torch.random.fork_rng(devices=[]):
-            self.stem = _convolution(
-                dimensions, (channels, _STEM_CHANNELS), _STEM_KERNEL[dimensions]
-            )
+            self.stem = _convolution(n_regions, _STEM_CHANNELS, _STEM_KERNEL)
             before = (_STEM_CHANNELS, *(n_out for n_out, _ in BLOCKS[:-1]))
             self.blocks = nn.Sequential(
                 *(
-                    _Block(dimensions, n_in, n_out, stride)
+                    _Block(n_in, n_out, stride)
                     for n_in, (n_out, stride) in zip(before, BLOCKS, strict=True)
                 )
             )
@@ -115,41 +96,13 @@ class ResidualClassifier(nn.Module):
 
     def forward(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits (sample, class) and penultimate features (sample, 128)."""
-        inputs = windows if self._dimensions == 1 else windows[:, None]
-        hidden = self.blocks(functional.relu(self.stem(inputs), inplace=True))
+        hidden = self.blocks(functional.relu(self.stem(windows), inplace=True))
         features = hidden.flatten(2).mean(2)
         return self.output(features), features
 
 
 #: Numbers per sample and epoch, in the order in which they are stacked.
 TRACES = ("true_probability", "other_probability", "error_norm", "margin")
-
-
-class _VectorVariance:
-    """Welford's running variance of the error vector, summed over classes."""
-
-    def __init__(self, n_samples: int, n_classes: int, window: tuple[int, int]) -> None:
-        self._first, self._last = window
-        self._mean = torch.zeros(n_samples, n_classes)
-        self._squares = torch.zeros(n_samples, dtype=torch.float64)
-
-    def add(self, rows: Tensor, epoch: int, errors: Tensor) -> None:
-        if not self._first <= epoch <= self._last:
-            return
-        before = self._mean[rows]
-        step = errors - before
-        after = before + step / (epoch - self._first + 1)
-        self._mean[rows] = after
-        self._squares[rows] += (step * (errors - after)).sum(1, dtype=torch.float64)
-
-    def state(self) -> tuple[Tensor, Tensor]:
-        return self._mean, self._squares
-
-    def restore(self, state: tuple[Tensor, Tensor]) -> None:
-        self._mean, self._squares = state
-
-    def variance(self) -> NDArray[np.float64]:
-        return np.asarray((self._squares / (self._last - self._first)).numpy())
 
 
 class DynamicsRecorder:
@@ -159,21 +112,16 @@ class DynamicsRecorder:
     ----------
     targets : Tensor of int, shape (sample,)
         Class of each sample.
-    n_classes : int
-        Number of classes.
     settings : ClassifierSettings
-        Number of epochs, whose features to keep, windows.
+        Number of epochs, whose features to keep.
     """
 
-    def __init__(self, targets: Tensor, n_classes: int, settings: ClassifierSettings) -> None:
+    def __init__(self, targets: Tensor, settings: ClassifierSettings) -> None:
         self._targets = targets
         self._feature_epoch = settings.kept_feature_epoch
         # Epochs first: what a batch writes then lies together in memory.
         self._traces = torch.full((settings.epochs, len(TRACES), len(targets)), torch.nan)
         self.features = np.zeros((len(targets), FEATURES), dtype=np.float32)
-        self._variances = [
-            _VectorVariance(len(targets), n_classes, window) for window in settings.variance_windows
-        ]
 
     def add(
         self, rows: Tensor, epoch: int, logits: Tensor, log_probabilities: Tensor, features: Tensor
@@ -210,23 +158,18 @@ class DynamicsRecorder:
         self._traces[epoch][:, rows] = numbers.T.cpu()
         if epoch == self._feature_epoch:
             self.features[rows.numpy()] = features.cpu().numpy()
-        for variance in self._variances:
-            variance.add(rows, epoch, errors.cpu())
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`restore` needs to go on."""
         return {
             "traces": self._traces,
             "features": torch.from_numpy(self.features),
-            "variances": [variance.state() for variance in self._variances],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         self._traces = state["traces"]
         self.features = state["features"].numpy()
-        for variance, known in zip(self._variances, state["variances"], strict=True):
-            variance.restore(known)
 
     def traces(self) -> dict[str, NDArray[np.float32]]:
         """Return each number as an array (sample, epoch)."""
@@ -234,11 +177,6 @@ class DynamicsRecorder:
             name: np.ascontiguousarray(self._traces[:, place].T.numpy())
             for place, name in enumerate(TRACES)
         }
-
-    def vector_variance(self) -> NDArray[np.float64]:
-        """Return the variance of the error vector (sample, window)."""
-        parts = [variance.variance() for variance in self._variances]
-        return np.stack(parts, axis=1) if parts else np.zeros((len(self._targets), 0))
 
 
 def final_entropy(logits: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -256,7 +194,6 @@ def final_entropy(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 # mypy: disable-error-code="no-untyped-call"
 
 
-LOWEST_LEARNING_RATE = 1e-4
 EVALUATION_BATCH = 1024
 
 
@@ -273,7 +210,7 @@ def batches(n_samples: int, size: int, seed: int, epoch: int) -> list[Tensor]:
 
 
 @dataclass
-class ClassifierTraining:
+class ClassifierTraining(CheckpointedTraining):
     """A classifier in training; everything random depends on the seed and the epoch only.
 
     Parameters
@@ -306,68 +243,38 @@ class ClassifierTraining:
         self._optimiser = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
-        n_batches = len(batches(len(self.inputs), settings.batch_size, self.seed, 0))
-        self._schedule = (
-            torch.optim.lr_scheduler.CosineAnnealingLR(
-                self._optimiser, n_batches * settings.epochs, eta_min=LOWEST_LEARNING_RATE
-            )
-            if settings.scheduler == "cosine"
-            else None
-        )
 
-    def run(self, checkpoint: Path | None = None, identity: str = "", every: int = 10) -> None:
-        """Train to the last epoch, from the checkpoint if there is one."""
-        epochs = self.settings.epochs
-        known = read_checkpoint(checkpoint, identity, epochs) if checkpoint else None
-        if known is not None:
-            self._restore(known)
-        with progress("Training the classifier", total=epochs) as ticker:
-            ticker.advance(len(self.history))
-            for epoch in range(len(self.history), epochs):
-                self.train_epoch(epoch)
-                if self.settings.record == "eval" and self.recorder is not None:
-                    self._record_all(epoch)
-                ticker.advance()
-                if checkpoint and (epoch + 1) % every == 0:
-                    write_checkpoint(checkpoint, self._state() | {"identity": identity})
-
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
         return {
-            "epoch": len(self.history),
             "model": self.model.state_dict(),
             "optimiser": self._optimiser.state_dict(),
-            "schedule": self._schedule.state_dict() if self._schedule else None,
             "recorder": self.recorder.state() if self.recorder else None,
             "history": self.history,
         }
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from :meth:`state`."""
         self.model.load_state_dict(state["model"])
         self._optimiser.load_state_dict(state["optimiser"])
-        if self._schedule is not None:
-            self._schedule.load_state_dict(state["schedule"])
         if self.recorder is not None:
             self.recorder.restore(state["recorder"])
         self.history = list(state["history"])
 
-    def train_epoch(self, epoch: int) -> None:
-        """Go through all samples once."""
+    def train_epoch(self) -> None:
+        """Go through all samples once, and through them again if predictions are recorded after."""
+        epoch = self.epoch - 1  # recorded epochs count from 0
         self.model.train()
-        rate = self._optimiser.param_groups[0]["lr"]
         loss_sum, right = 0.0, 0
         for rows in batches(len(self.inputs), self.settings.batch_size, self.seed, epoch):
             loss, n_right = self._train_batch(rows, epoch)
             loss_sum += loss * len(rows)
             right += n_right
         n_samples = len(self.inputs)
-        self.history.append(
-            {
-                "epoch": epoch,
-                "loss": loss_sum / n_samples,
-                "accuracy": right / n_samples,
-                "learning_rate": rate,
-            }
-        )
+        means = {"loss": loss_sum / n_samples, "accuracy": right / n_samples}
+        self.history.append({"epoch": epoch, **means})
+        if self.settings.record == "eval" and self.recorder is not None:
+            self._record_all(epoch)
 
     def _train_batch(self, rows: Tensor, epoch: int) -> tuple[float, int]:
         logits, features = self.model(self.inputs[rows].to(self._device))
@@ -389,8 +296,6 @@ class ClassifierTraining:
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self._optimiser.step()
-        if self._schedule is not None:
-            self._schedule.step()
         return value, right
 
     @torch.no_grad()

@@ -3,7 +3,6 @@
 torch is imported when training starts, never by importing this package.
 """
 
-from sclcs.coresets.encoder.grid import grid_search
 from sclcs.coresets.encoder.settings import PRESETS, EncoderSettings, encoder_settings
 from sclcs.coresets.encoder.train import train_encoder, trained_encoder
 from sclcs.coresets.encoder.trained import TrainedEncoder
@@ -13,7 +12,6 @@ __all__ = [
     "EncoderSettings",
     "TrainedEncoder",
     "encoder_settings",
-    "grid_search",
     "train_encoder",
     "trained_encoder",
 ]

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -136,29 +135,8 @@ class RunningScore:
         self.curves[:, :known] = state["curves"].numpy()
 
 
-class Tracker(Protocol):
-    """Follows the maps during training and keeps the running score."""
-
-    score: RunningScore
-
-    def start(self, model: AttentionEncoder) -> None:
-        """Take the maps of the model as it is now."""
-
-    def after_batch(self, rows: NDArray[np.int64], maps: Tensor, epoch: int) -> None:
-        """Take the maps of a batch, computed before its update."""
-
-    def after_epoch(self, model: AttentionEncoder, epoch: int) -> None:
-        """Take the maps at the end of an epoch."""
-
-    def state(self) -> dict[str, Tensor]:
-        """Return what a checkpoint keeps."""
-
-    def restore(self, state: Mapping[str, Tensor], model: AttentionEncoder) -> None:
-        """Continue from :meth:`state` with the model of that moment."""
-
-
-class EveryEpoch:
-    """Compares the maps of all samples after every epoch with those of the epoch before.
+class Tracker:
+    """Follows the maps during training and keeps the running score.
 
     Parameters
     ----------
@@ -174,14 +152,34 @@ class EveryEpoch:
         n_samples, n_regions, _ = inputs.shape
         self._inputs = inputs
         self._maps = scratch.zeros("maps", (n_samples, n_regions, n_regions))
+        self._seen = np.zeros(n_samples, dtype=bool)
         self.score = score
+
+    def start(self, model: AttentionEncoder) -> None:
+        """Look at the model before it is trained."""
+
+    def after_batch(self, rows: NDArray[np.int64], maps: Tensor, epoch: int) -> None:
+        """Look at the maps of a batch, computed before its update."""
+
+    def after_epoch(self, model: AttentionEncoder, epoch: int) -> None:
+        """Look at the model at the end of an epoch."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what a checkpoint keeps; the maps follow from the weights."""
+        return self.score.state()
+
+    def restore(self, state: Mapping[str, Tensor], model: AttentionEncoder) -> None:
+        """Continue from :meth:`state` with the model of that moment."""
+        self.score.restore(state)
+        self.start(model)
+
+
+class EveryEpoch(Tracker):
+    """Compares the maps of all samples after every epoch with those of the epoch before."""
 
     def start(self, model: AttentionEncoder) -> None:
         """Take the maps of the model as it is now."""
         self._pass(model, None)
-
-    def after_batch(self, rows: NDArray[np.int64], maps: Tensor, epoch: int) -> None:
-        """Do nothing: all samples are looked at after the epoch."""
 
     def after_epoch(self, model: AttentionEncoder, epoch: int) -> None:
         """Compare the maps of all samples with those of the epoch before."""
@@ -203,40 +201,13 @@ class EveryEpoch:
         if epoch is not None:
             self.score.add(slice(None), norms, epoch)
 
-    def state(self) -> dict[str, Tensor]:
-        """Return the sums; the maps follow from the weights."""
-        return self.score.state()
 
-    def restore(self, state: Mapping[str, Tensor], model: AttentionEncoder) -> None:
-        """Put the sums back and compute the maps again."""
-        self.score.restore(state)
-        self.start(model)
-
-
-class LoggedMaps:
+class LoggedMaps(Tracker):
     """Compares each drawn sample's map with the one of the last time it was drawn.
 
     This is what the published scripts do: maps come from the training batches, before
     their update, and gaps between two draws are of any length.
-
-    Parameters
-    ----------
-    inputs : Tensor, shape (sample, region, feature)
-        All samples.
-    score : RunningScore
-        Where differences are added.
-    scratch : Scratch
-        Gives the place for one map per sample.
     """
-
-    def __init__(self, inputs: Tensor, score: RunningScore, scratch: Scratch) -> None:
-        n_samples, n_regions, _ = inputs.shape
-        self._maps = scratch.zeros("maps", (n_samples, n_regions, n_regions))
-        self._seen = np.zeros(n_samples, dtype=bool)
-        self.score = score
-
-    def start(self, model: AttentionEncoder) -> None:
-        """Do nothing: the first map of a sample is that of its first batch."""
 
     def after_batch(self, rows: NDArray[np.int64], maps: Tensor, epoch: int) -> None:
         """Compare the maps of the batch with the last ones of the same samples."""
@@ -247,9 +218,6 @@ class LoggedMaps:
         self.score.add(rows[again], norms[torch.from_numpy(again)], epoch)
         self._maps[places] = new
         self._seen[rows] = True
-
-    def after_epoch(self, model: AttentionEncoder, epoch: int) -> None:
-        """Do nothing: maps were taken batch by batch."""
 
     def state(self) -> dict[str, Tensor]:
         """Return the sums, and the last maps, which no later weights can give again."""

@@ -164,7 +164,9 @@ def train_encoder(
     with Scratch(memory_gb) as scratch:
         training = _prepare(cohort, order, chosen, scratch=scratch, **options)
         with crew_of(_workers(place)) as training.model.crew:
-            training.run(
+            training.run_epochs(
+                "encoder",
+                chosen.epochs,
                 Path(checkpoint) if checkpoint else None,
                 _identity(cohort.fingerprint, chosen, seed, keep_curves),
                 checkpoint_every,
@@ -313,27 +315,17 @@ def trained_encoder(
     memory_gb: float | None = None,
     **changes: Any,  # noqa: ANN401
 ) -> TrainedEncoder:
-    """Return a training from the cache, or train and keep it.
+    """Return a training from the cache, or train as :func:`train_encoder` does and keep it.
 
     An interrupted training leaves a checkpoint in the cache and continues from there.
 
     Parameters
     ----------
-    cohort : Cohort
-        What to train on; recognised by its fingerprint.
-    settings : str or EncoderSettings
-        A preset or settings.
-    seed : int
-        Of the training.
-    device : str
-        See :func:`~sclcs.coresets.encoder.train.train_encoder`.
+    cohort, settings, seed, device, memory_gb, **changes
+        As for :func:`train_encoder`; the cohort is recognised by its fingerprint.
     cache : path-like or bool, optional
         Folder of the cache; the default is ``$SCLCS_CACHE`` or the user's cache folder.
         False neither reads nor writes any.
-    memory_gb : float, optional
-        See :func:`~sclcs.coresets.encoder.train.train_encoder`.
-    **changes : object
-        Single settings that differ.
 
     Returns
     -------

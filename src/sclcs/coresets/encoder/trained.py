@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -36,7 +36,6 @@ from sclcs.cohort import Cohort
 from sclcs.coresets.encoder.settings import EncoderSettings
 
 __all__ = [
-    "Trained",
     "TrainedEncoder",
     "maps_of",
     "read_table",
@@ -50,39 +49,8 @@ __all__ = [
 FACTS, EPOCHS = "run.json", "epochs.csv"
 
 
-class Settings(Protocol):
-    """Settings of a training."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-
-
-class Trained(Protocol):
-    """What every finished training knows about itself."""
-
-    @property
-    def history(self) -> pd.DataFrame:
-        """One row per epoch."""
-
-    @property
-    def settings(self) -> Settings:
-        """Of the training."""
-
-    @property
-    def seed(self) -> int:
-        """Of the training."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the cohort."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Device, threads, seconds, versions."""
-
-
 @contextmanager
-def writing_training(path: str | os.PathLike[str], kind: str, trained: Trained) -> Iterator[Path]:
+def writing_training(path: str | os.PathLike[str], kind: str, trained: Any) -> Iterator[Path]:  # noqa: ANN401
     """Write facts and epochs into a new folder; the caller adds its own files.
 
     Parameters
@@ -91,7 +59,7 @@ def writing_training(path: str | os.PathLike[str], kind: str, trained: Trained) 
         A folder that does not exist yet; it appears when all is written.
     kind : str
         For example ``trained encoder``.
-    trained : Trained
+    trained : TrainedEncoder or TrainedClassifier
         What to write.
     """
     facts = {

@@ -34,6 +34,7 @@ from sclcs.coresets.encoder.score import Scratch, Tracker
 from sclcs.coresets.encoder.settings import EncoderSettings, InputNorm
 
 __all__ = [
+    "CheckpointedTraining",
     "SubjectPairs",
     "Training",
     "TrainingDivergedError",
@@ -285,6 +286,47 @@ def read_checkpoint(path: Path, expected_identity: str, epochs: int) -> dict[str
     return content
 
 
+class CheckpointedTraining:
+    """Epoch after epoch, with progress, and from the last checkpoint if there is one."""
+
+    epoch = 0
+
+    def begin(self) -> None:
+        """Do what must be done before the first epoch."""
+
+    def train_epoch(self) -> None:
+        """Train for one epoch; `epoch` is its number, the first is 1."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        raise NotImplementedError
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from :meth:`state`."""
+        raise NotImplementedError
+
+    def run_epochs(
+        self, what: str, epochs: int, checkpoint: Path | None, identity: str, every: int
+    ) -> None:
+        """Train to the last epoch; `identity` says whose checkpoint it is."""
+        known = read_checkpoint(checkpoint, identity, epochs) if checkpoint else None
+        if known is None:
+            self.begin()
+        else:
+            self.epoch = known["epoch"]
+            self.restore(known)
+        with progress(f"Training the {what}", total=epochs) as ticker:
+            ticker.advance(self.epoch)
+            while self.epoch < epochs:
+                self.epoch += 1
+                self.train_epoch()
+                ticker.advance()
+                if checkpoint and (self.epoch == epochs or self.epoch % every == 0):
+                    content = {"epoch": self.epoch, "identity": identity}
+                    write_checkpoint(checkpoint, self.state() | content)
+
+
 class TrainingDivergedError(SclcsError, ArithmeticError):
     """The loss is no longer a number."""
 
@@ -316,7 +358,7 @@ class _EpochSums:
 
 
 @dataclass
-class Training:
+class Training(CheckpointedTraining):
     """A model in training; everything random depends on the seed and the epoch only.
 
     Parameters
@@ -338,7 +380,6 @@ class Training:
     pairs: SubjectPairs
     tracker: Tracker
     seed: int
-    epoch: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     snapshots: dict[int, dict[str, NDArray[np.float32]]] = field(default_factory=dict)
 
@@ -356,26 +397,13 @@ class Training:
         """The settings of the model."""
         return self.model.settings
 
-    def run(self, checkpoint: Path | None, identity: str, checkpoint_every: int) -> None:
-        """Train to the last epoch, from the checkpoint if there is one."""
-        epochs = self.settings.epochs
-        known = read_checkpoint(checkpoint, identity, epochs) if checkpoint else None
-        if known is None:
-            self.tracker.start(self.model)
-            self._take_snapshot()
-        else:
-            self._restore(known)
-        with progress("Training the encoder", total=epochs) as ticker:
-            ticker.advance(self.epoch)
-            while self.epoch < epochs:
-                self._train_epoch()
-                ticker.advance()
-                at_end = self.epoch == epochs
-                if checkpoint and (at_end or self.epoch % checkpoint_every == 0):
-                    write_checkpoint(checkpoint, self._state() | {"identity": identity})
+    def begin(self) -> None:
+        """Look at the untrained model."""
+        self.tracker.start(self.model)
+        self._take_snapshot()
 
-    def _train_epoch(self) -> None:
-        self.epoch += 1
+    def train_epoch(self) -> None:
+        """Go through all subjects once, then look at all maps."""
         self.tracker.score.begin_epoch()
         sums = _EpochSums()
         batches = self.pairs.batches(self.settings.batch_subjects, self.seed, self.epoch)
@@ -431,13 +459,13 @@ class Training:
     def _take_snapshot(self) -> None:
         self.snapshots[self.epoch] = self.model.export()
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
         weights = {
             epoch: {name: torch.from_numpy(array) for name, array in arrays.items()}
             for epoch, arrays in self.snapshots.items()
         }
         return {
-            "epoch": self.epoch,
             "model": self.model.state_dict(),
             "optimiser": self._optimiser.state_dict(),
             "tracker": self.tracker.state(),
@@ -445,8 +473,8 @@ class Training:
             "snapshots": weights,
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.epoch = state["epoch"]
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from :meth:`state`."""
         self.model.load_state_dict(state["model"])
         self._optimiser.load_state_dict(state["optimiser"])
         self.tracker.restore(state["tracker"], self.model)
