@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.compiling import ZERO, Array, kernel
 from sclcs.spi.numerics.vector import dot
 from sclcs.spi.own import FamilyContext
 
@@ -166,9 +166,13 @@ def _squared_correlations(changes: Array, levels: Array) -> tuple[float, float]:
     if singular or detk <= SINGULAR * skk[0, 0] * skk[1, 1]:
         return np.nan, np.nan
     # The product Skk^-1 Sk0 S00^-1 S0k through the adjugates of the two 2 x 2 matrices.
-    left, right = _adjugate(skk) @ s01.T, _adjugate(s00) @ s01
-    matrix = left @ right / (det0 * detk)
-    half = 0.5 * (matrix[0, 0] + matrix[1, 1])
+    a, b = _adjugate(skk), _adjugate(s00)
+    trace = 0.0
+    for i in range(2):
+        for j in range(2):
+            left = a[i, 0] * s01[j, 0] + a[i, 1] * s01[j, 1]
+            trace += left * (b[j, 0] * s01[0, i] + b[j, 1] * s01[1, i])
+    half = 0.5 * trace / (det0 * detk)
     cross = s01[0, 0] * s01[1, 1] - s01[0, 1] * s01[1, 0]
     product = cross * cross / (det0 * detk)
     largest = half + sqrt(max(half * half - product, 0.0))
@@ -232,9 +236,8 @@ def _best_lags(residual: Array, lags: NDArray[np.int64]) -> None:
     n_used = residual.size - 1 - MOST_LAGS
     work = np.empty((MOST_LAGS + 2, n_used))
     _fill_level(residual, work[0])
-    for lag in range(1, MOST_LAGS + 1):
-        _fill_difference(residual, lag, work[lag])
-    _fill_difference(residual, 0, work[MOST_LAGS + 1])
+    for lag in range(MOST_LAGS + 1):
+        _fill_difference(residual, lag, work[lag if lag > 0 else MOST_LAGS + 1])
     best = np.full(N_CRITERIA, np.inf)
     sizes = squared_sizes(work)
     for lag in range(MOST_LAGS + 1):
@@ -258,7 +261,7 @@ def _statistic(residual: Array, n_lags: int) -> float:
         _fill_difference(residual, lag, work[lag - 1])
     _fill_level(residual, work[n_lags])
     changes = work[n_lags + 1]
-    _fill_difference(residual, 0, changes)
+    _fill_difference(residual, ZERO, changes)
     sizes = squared_sizes(work)
     for k in range(n_lags):
         remove_row(work, sizes, k)
@@ -272,15 +275,16 @@ def _statistic(residual: Array, n_lags: int) -> float:
 def _fill_level(residual: Array, out: Array) -> None:
     """Write e_{t-1} for the last time points."""
     start = residual.size - 1 - out.size
-    out[:] = residual[start : residual.size - 1]
+    for t in range(out.size):
+        out[t] = residual[start + t]
 
 
 @kernel
 def _fill_difference(residual: Array, lag: int, out: Array) -> None:
     """Write e_{t-lag} - e_{t-lag-1} for the last time points."""
-    end = residual.size - lag
-    start = end - out.size
-    out[:] = residual[start:end] - residual[start - 1 : end - 1]
+    start = residual.size - lag - out.size
+    for t in range(out.size):
+        out[t] = residual[start + t] - residual[start + t - 1]
 
 
 _STATISTICS = {"max_eig_stat": MAX_EIGENVALUE, "trace_stat": TRACE}

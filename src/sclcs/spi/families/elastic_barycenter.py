@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sclcs._core import generator
 from sclcs.spi.numerics.alignment import Moves, align_below, came_from, no_moves
-from sclcs.spi.numerics.compiling import Array, kernel, reducing_kernel
+from sclcs.spi.numerics.compiling import ZERO, Array, kernel, reducing_kernel
 from sclcs.spi.numerics.lanes import WIDTH, aligned_empty
 from sclcs.spi.numerics.quasi_newton import Descent, advance, descent, restart
 from sclcs.spi.numerics.soft_alignment import SoftTables, soft_alignment_in_band, soft_tables
@@ -147,7 +147,7 @@ def _search(pairs: Array, second_leads: NDArray[np.bool_], lanes: _Lanes, out: A
     averages = second_leads.shape[1] == 0
     for lane in range(WIDTH):
         _free(lanes, lane)
-    n_started, slot = 0, 0
+    n_started = slot = ZERO
     while True:
         n_busy = 0
         for lane in range(WIDTH):
@@ -242,8 +242,8 @@ def _average(lanes: _Lanes, lane: int, slot: int, pair: Array, center: Array) ->
     if costs[_PREVIOUS] - costs[_COST] < _TOLERANCE:
         return True
     costs[_PREVIOUS], costs[_COST] = costs[_COST], 0.0
-    _trace(lanes, lane, 1 - slot, 0, pair[0])
-    _trace(lanes, lane, slot, 1, pair[1])
+    for series in range(2):
+        _trace(lanes, lane, slot if series else 1 - slot, series, pair[series])
     counts, sums = lanes.counts[lane], lanes.sums[lane]
     for s in range(center.size):
         center[s] = (sums[0, s] + sums[1, s]) / (counts[0, s] + counts[1, s])
@@ -301,8 +301,8 @@ def _descend(  # noqa: PLR0917 - compiled functions have no keyword-only argumen
 def _trace(lanes: _Lanes, lane: int, slot: int, series: int, target: Array) -> None:
     """Walk the best path backwards; of equally good steps, a diagonal one is taken first."""
     moves, counts, sums = lanes.moves[slot], lanes.counts[lane, series], lanes.sums[lane, series]
-    counts[:] = 0.0
-    sums[:] = 0.0
+    for t in range(target.size):
+        counts[t] = sums[t] = 0.0
     squares = 0.0
     s = t = target.size - 1
     while s >= 0 and t >= 0:

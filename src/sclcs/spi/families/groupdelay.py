@@ -63,9 +63,9 @@ def coherences(real: Array, imag: Array, scale: Array) -> Array:
 
 
 @kernel
-def coherence_class(value: float, n_classes: int) -> int:
+def coherence_class(value: float) -> int:
     """Return the class of a squared coherence; a larger one is never in a lower class."""
-    return min(int(value * n_classes), n_classes - 1)
+    return min(int(value * N_CLASSES), N_CLASSES - 1)
 
 
 @kernel
@@ -79,7 +79,7 @@ def classify_coherences(real: Array, imag: Array, scale: Array, classes: NDArray
             for f in range(n_bins):
                 value = re[f] * re[f] + im[f] * im[f]
                 if value >= 0.0:  # not NaN
-                    classes[coherence_class(value, classes.size)] += 1
+                    classes[coherence_class(value)] += 1
 
 
 @kernel
@@ -95,7 +95,7 @@ def collect_coherences(
             coherency(real, imag, scale, i, j, re, im)
             for f in range(n_bins):
                 value = re[f] * re[f] + im[f] * im[f]
-                if value >= 0.0 and lowest <= coherence_class(value, N_CLASSES) < highest:
+                if value >= 0.0 and lowest <= coherence_class(value) < highest:
                     out[place] = value
                     place += 1
 
@@ -107,7 +107,7 @@ def classify_kept(values: Array, first: int, end: int, classes: NDArray[np.int64
         row = values[pair]
         for f in range(first, end):
             if row[f] >= 0.0:  # not NaN
-                classes[coherence_class(row[f], classes.size)] += 1
+                classes[coherence_class(row[f])] += 1
 
 
 @kernel
@@ -119,7 +119,7 @@ def collect_kept(
     for pair in range(values.shape[0]):
         row = values[pair]
         for f in range(first, end):
-            if row[f] >= 0.0 and lowest <= coherence_class(row[f], N_CLASSES) < highest:
+            if row[f] >= 0.0 and lowest <= coherence_class(row[f]) < highest:
                 out[place] = row[f]
                 place += 1
 
@@ -358,7 +358,7 @@ def _significant_coherence(values: _KeptCoherences | _Coherences, n_tapers: int)
         return _coherence_at(SIGNIFICANCE * count / values.size, n_tapers)
 
     def class_at(count: int) -> int:
-        return coherence_class(threshold_at(count), N_CLASSES)
+        return coherence_class(threshold_at(count))
 
     count = values.size
     while count and reached[class_at(count)] < count:  # a coherence that passes is there or above

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs.spi.numerics import gaussian_process as process
-from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.compiling import ZERO, Array, kernel
 from sclcs.spi.numerics.ordered import products_of_rows
 from sclcs.spi.own import FamilyContext
 
@@ -112,7 +112,7 @@ def _gradient_descent(rows: Array) -> Array:
     n_regions, n_times = rows.shape
     orders = np.empty((MOST_EPOCHS, n_times), dtype=np.int64)
     rates = np.empty((MOST_EPOCHS, n_times))
-    n_known = 0
+    n_known = ZERO
     out = np.full((n_regions, n_regions), np.nan)
     for i in range(n_regions):
         for j in range(n_regions):

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.compiling import ZERO, Array, kernel
 from sclcs.spi.numerics.lanes import (
     WIDTH,
     Lanes,
@@ -157,7 +157,7 @@ def align_below(x: Array, y: Array, limits: Array, row: Array, moves: Moves) -> 
         store(row, t, spread(np.inf))
     store(row, 0, spread(0.0))
     # The cells below the limit of the row before: first and one after the last.
-    low, high = 0, 0
+    low = high = ZERO
     if n % 2 == 1:
         high = _fill_first_row(x, y, limit, row, moves)
     for s in range(n % 2, n, 2):

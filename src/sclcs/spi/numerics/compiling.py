@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sclcs._core import bytes_digest
 
 __all__ = [
+    "ZERO",
     "Array",
     "fused_kernel",
     "kernel",
@@ -29,6 +30,9 @@ __all__ = [
 
 
 Array = NDArray[np.float64]
+
+#: For the arguments of kernels: numba compiles a kernel once more for a literal 0.
+ZERO = cast("int", np.int64(0))
 
 
 #: A folder that nobody used for so long, and that is not among the newest, is removed.

@@ -144,12 +144,10 @@ def _interpolate(state: Array, step: float, value: float, slope: float) -> float
 
 
 @kernel
-def _cubic(state: Array, end: int, step: float, value: float, slope: float) -> tuple[float, float]:
-    """Return the two coefficients that locate the extrema of the cubic through an end and a trial.
-
-    ``end`` is the place of the end's step in the state; its value and slope follow.
-    """
-    x, fx, gx = state[end], state[end + 1], state[end + 2]
+def _cubic(  # noqa: PLR0917 - compiled functions have no keyword-only arguments
+    x: float, fx: float, gx: float, step: float, value: float, slope: float
+) -> tuple[float, float]:
+    """Return what locates the extrema of the cubic through an end (x, fx, gx) and a trial."""
     theta = 3.0 * (fx - value) / (step - x) + gx + slope
     size = max(abs(theta), abs(gx), abs(slope))
     root = (theta / size) ** 2 - (gx / size) * (slope / size)
@@ -160,7 +158,7 @@ def _cubic(state: Array, end: int, step: float, value: float, slope: float) -> t
 def _from_higher_value(state: Array, step: float, value: float, slope: float) -> float:
     """Take the cubic step if it is the nearer one, else go halfway to the quadratic step."""
     x, fx, gx = state[_X], state[_FX], state[_GX]
-    theta, gamma = _cubic(state, _X, step, value, slope)
+    theta, gamma = _cubic(x, fx, gx, step, value, slope)
     if step < x:
         gamma = -gamma
     ratio = ((gamma - gx) + theta) / (((gamma - gx) + gamma) + slope)
@@ -174,8 +172,8 @@ def _from_higher_value(state: Array, step: float, value: float, slope: float) ->
 @kernel
 def _from_opposite_slope(state: Array, step: float, value: float, slope: float) -> float:
     """Take the cubic or the secant step, whichever is further away."""
-    x, gx = state[_X], state[_GX]
-    theta, gamma = _cubic(state, _X, step, value, slope)
+    x, fx, gx = state[_X], state[_FX], state[_GX]
+    theta, gamma = _cubic(x, fx, gx, step, value, slope)
     if step > x:
         gamma = -gamma
     ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + gx)
@@ -187,8 +185,8 @@ def _from_opposite_slope(state: Array, step: float, value: float, slope: float) 
 @kernel
 def _from_smaller_slope(state: Array, step: float, value: float, slope: float) -> float:
     """Take the cubic step if its minimum lies beyond, or the secant step."""
-    x, gx = state[_X], state[_GX]
-    theta, gamma = _cubic(state, _X, step, value, slope)
+    x, fx, gx = state[_X], state[_FX], state[_GX]
+    theta, gamma = _cubic(x, fx, gx, step, value, slope)
     if step > x:
         gamma = -gamma
     ratio = ((gamma - slope) + theta) / ((gamma + (gx - slope)) + gamma)
@@ -211,8 +209,8 @@ def _from_steeper_slope(state: Array, step: float, value: float, slope: float) -
     """Go to the end of the interval, or interpolate from its other end if there is one."""
     if state[_BRACKETED] == 0.0:
         return float(state[_MAX] if step > state[_X] else state[_MIN])
-    y, gy = state[_Y], state[_GY]
-    theta, gamma = _cubic(state, _Y, step, value, slope)
+    y, fy, gy = state[_Y], state[_FY], state[_GY]
+    theta, gamma = _cubic(y, fy, gy, step, value, slope)
     if step > y:
         gamma = -gamma
     ratio = ((gamma - slope) + theta) / (((gamma - slope) + gamma) + gy)

@@ -111,7 +111,8 @@ def soft_alignment_in_band(  # noqa: PLR0917 - compiled functions have no keywor
         _start_band(tables.whole, band)
     end = _sum_both_ways(tables, band)
     if not (end > 0.0 and _largest_at_edge(tables, band) < _AT_THE_EDGE * end):
-        band[:] = tables.whole
+        for t in range(band.shape[1]):
+            band[0, t], band[1, t] = tables.whole[0, t], tables.whole[1, t]
         end = _sum_both_ways(tables, band)
         is_first = True
     if not end > 0.0:

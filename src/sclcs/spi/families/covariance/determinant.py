@@ -230,7 +230,7 @@ def minimum_covariance_determinant(rows: Array, seed: int) -> Array:
     points = rows[:, kept]
     points -= points.mean(axis=-1, keepdims=True)
     factor = _consistency(n_regions, _KEPT_SHARE) / points.shape[-1]
-    covariance: Array = products_of_rows(points) * factor
+    covariance: Array = products_of_rows(np.ascontiguousarray(points)) * factor
     return covariance
 
 

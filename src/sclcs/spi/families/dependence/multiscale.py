@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.compiling import ZERO, Array, kernel
 from sclcs.spi.numerics.lanes import (
     WIDTH,
     add,
@@ -161,7 +161,7 @@ def largest_region(table: Array, limit: float, runs: Runs) -> tuple[int, float]:
 
     Of regions of one size it is the one whose first cell, row by row, comes first.
     """
-    n_runs, before = 0, 0
+    n_runs = before = ZERO
     for k in range(table.shape[0]):
         begin = n_runs
         n_runs = _read_row(table[k], limit, n_runs, runs)

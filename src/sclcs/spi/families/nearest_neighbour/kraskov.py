@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from sclcs.spi.numerics.compiling import Array, kernel
+from sclcs.spi.numerics.compiling import ZERO, Array, kernel
 
 __all__ = [
     "NEIGHBOURS",
@@ -239,11 +239,11 @@ def mutual_informations(
         Result.
     """
     n_regions, n_times = x.shape
-    rows = np.empty((n_regions, n_times - lag))
-    columns = np.empty((n_regions, n_times - lag))
+    both = np.empty((2, n_regions, n_times - lag))
     for i in range(n_regions):
-        embed(x[i], 0, 1, draws, 0, 2, rows[i : i + 1])
-        embed(x[i], lag, 1, draws, 1, 2, columns[i : i + 1])
+        for place in range(2):
+            embed(x[i], place * lag, ZERO, draws, place, ZERO + 2, both[place, i : i + 1])
+    rows, columns = both[0], both[1]
     for i in range(n_regions):
         for j in range(0 if lag > 0 else i + 1, n_regions):
             if i == j:
@@ -282,8 +282,8 @@ def best_histories(
             start = (length - 1) * delay
             n = series.size - 1 - start
             history, following = np.empty((length, n)), np.empty((1, n))
-            embed(series, start, delay, draws, 0, length + 1, history)
-            embed(series, start + 1, 1, draws, length, length + 1, following)
+            embed(series, start, delay, draws, ZERO, length + 1, history)
+            embed(series, start + 1, ZERO, draws, length, length + 1, following)
             information(history, following, windows, psi, stored)
             for w in range(windows.size):
                 if stored[w] > best[w]:
@@ -329,8 +329,8 @@ def transfer_entropies(
             size = length + 1 + own_length
             source, past = np.empty((length, n)), np.empty((own_length, n))
             following = np.empty((1, n))
-            embed(x[i], start, delay, draws, 0, size, source)
-            embed(x[j], start + 1, 1, draws, length, size, following)
+            embed(x[i], start, delay, draws, ZERO, size, source)
+            embed(x[j], start + 1, ZERO, draws, length, size, following)
             embed(x[j], start, own_delay, draws, length + 1, size, past)
             transfer_entropy(source, following, past, windows[i, j], psi, out[i, j])
 
