@@ -279,7 +279,7 @@ def test_matrices_that_are_not_kept(store, cohort):
 def test_operators_of_another_version_are_refused(store, monkeypatch):
     monkeypatch.setattr(versions, "FAMILY_VERSIONS", {"covariance": 99})
     add_operators(store, ["pec"])
-    with pytest.raises(InputError, match=r"prec_OAS \(there 1.2, now 1.99\).*--force"):
+    with pytest.raises(InputError, match=r"prec_OAS \(there 1.3, now 1.99\).*--force"):
         add_operators(store, ["pec", "prec_OAS"])
 
 
@@ -291,7 +291,7 @@ def test_forgotten_operators_can_come_back_in_a_new_version(store, cohort, monke
     assert {t.operators for t in store.missing()} == {("prec_OAS",)}
     fill(store, cohort, store.missing())
     assert store.status()["version"].to_dict() == {
-        "cov_EmpiricalCovariance": "1.2",
+        "cov_EmpiricalCovariance": "1.3",
         "prec_OAS": "1.99",
         "pec": "1.1",
     }
@@ -364,9 +364,9 @@ def test_only_operators_that_draw_random_numbers_have_a_seed(store, cohort):
     add_operators(store, [RANDOM], SEED)
     assert store.seeds == {RANDOM: SEED}
     assert store.version("pec") == "1.1"
-    assert store.version(RANDOM) == "1.2"
+    assert store.version(RANDOM) == "1.3"
     assert str(store.stamp("pec")) == "1.1"
-    assert str(store.stamp(RANDOM)) == f"1.2 seed {SEED}"
+    assert str(store.stamp(RANDOM)) == f"1.3 seed {SEED}"
     fill(store, cohort, store.missing())
     table = store.status()
     assert table.loc[RANDOM, "seed"] == SEED

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -301,8 +301,8 @@ def compute_batch(
     blocks = plan_blocks(n_samples, n_regions, len(identifiers), memory_bytes)
     prepared = [standardise(batch[block]) for block in blocks]
     values = np.empty((len(identifiers), n_samples, n_regions, n_regions))
-    status = np.empty((len(identifiers), n_samples), dtype=object)
-    reason = np.empty_like(status)
+    status = [[Status.OK] * n_samples for _ in identifiers]
+    reason = [[""] * n_samples for _ in identifiers]
 
     def run(task: Task) -> None:
         number, family = task
@@ -312,18 +312,18 @@ def compute_batch(
         for identifier, outcome in outcomes.items():
             k = position[identifier]
             values[k, block] = outcome.matrices
-            status[k, block] = [str(name) for name in outcome.status]
-            reason[k, block] = outcome.reason
+            status[k][block], reason[k][block] = outcome.status, outcome.reason
 
     tasks = [(number, family) for number in range(len(blocks)) for family in members]
     with _one_thread_each(frozenset(members)).limit(limits=1):
         _run_all(run, tasks, threads)
-    labels: dict[str, object] = {"spi": identifiers, "sample": np.arange(n_samples)}
-    if sample_keys is not None:
-        labels["sample"] = list(sample_keys)
-    for axis in ("source", "target"):
-        labels[axis] = np.arange(n_regions) if regions is None else np.asarray(regions)
-    return _label(values, labels, status, reason, seed)
+    if sample_keys is None and regions is None and not any(map(any, reason)):
+        numbered = _numbered(tuple(identifiers), n_samples, n_regions)
+        labelled = numbered.copy(deep=False, data=values)
+    else:
+        labelled = _labelled(values, identifiers, sample_keys, regions, status, reason)
+    labelled.attrs["seed"] = seed
+    return labelled
 
 
 def _compute_by_length(
@@ -421,8 +421,8 @@ def plan_blocks(
     list of slice
         Consecutive and complete; at least one sample in each.
     """
-    bytes_per_sample = n_operators * n_regions**2 * np.dtype(np.float64).itemsize
-    size = int(np.clip(memory_bytes // bytes_per_sample, 1, LARGEST_BLOCK))
+    bytes_per_sample = 8 * n_operators * n_regions**2
+    size = max(1, min(memory_bytes // bytes_per_sample, LARGEST_BLOCK))
     return [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
 
 
@@ -464,32 +464,52 @@ def _run_all(run: Callable[[Task], None], tasks: list[Task], threads: int) -> No
             pass
 
 
-def _label(
+@lru_cache(maxsize=64)
+def _numbered(identifiers: tuple[str, ...], n_samples: int, n_regions: int) -> xr.DataArray:
+    """Return matrices without names in which everything is well; to label takes half a scan.
+
+    Their values are left out, and their labels cannot be written to: all copies share them.
+    """
+    values = np.broadcast_to(np.nan, (len(identifiers), n_samples, n_regions, n_regions))
+    status = [[Status.OK] * n_samples] * len(identifiers)
+    reason = [[""] * n_samples] * len(identifiers)
+    found = _labelled(values, list(identifiers), None, None, status, reason)
+    for name in ("operator", "units", "status", "reason"):
+        found.coords[name].to_numpy().flags.writeable = False
+    return found
+
+
+def _labelled(  # noqa: PLR0917 - everything that is labelled
     values: Array,
-    labels: Mapping[str, object],
-    status: NDArray[np.object_],
-    reason: NDArray[np.object_],
-    seed: int,
+    identifiers: list[str],
+    sample_keys: Sequence[object] | None,
+    regions: Sequence[str] | None,
+    status: list[list[Status]],
+    reason: list[list[str]],
 ) -> xr.DataArray:
     import xarray as xr
 
-    identifiers = [str(identifier) for identifier in cast("list[str]", labels["spi"])]
+    n_samples, n_regions = values.shape[1:3]
+    names = np.arange(n_regions) if regions is None else np.asarray(regions)
     units = [operator_units(identifier) for identifier in identifiers]
     return xr.DataArray(
         values,
         dims=("spi", "sample", "source", "target"),
         coords={
-            **labels,
+            "spi": identifiers,
+            "sample": np.arange(n_samples) if sample_keys is None else list(sample_keys),
+            "source": names,
+            "target": names,
             "operator": ("spi", [operator_name(identifier) for identifier in identifiers]),
             "units": ("spi", units),
-            "status": (("spi", "sample"), status.astype(str)),
-            "reason": (("spi", "sample"), reason.astype(str)),
+            "status": (("spi", "sample"), np.array(status, dtype=str)),
+            "reason": (("spi", "sample"), np.array(reason, dtype=str)),
         },
         name="fc",
         attrs={
             "long_name": "Functional connectivity",
             "units": units[0] if len(set(units)) == 1 else "see the coordinate units",
-            "seed": seed,
+            "seed": 0,
             "software": f"sclcs {sclcs.__version__}",
         },
     )

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
+import scipy.linalg.lapack
 
 from sclcs.spi.families.covariance.determinant import minimum_covariance_determinant
 from sclcs.spi.families.covariance.lasso import (
@@ -32,6 +33,9 @@ from sclcs.spi.own import FamilyContext
 __all__ = ["MEMBERS", "CovarianceParameters", "compute"]
 
 _SHRINKAGE = 0.1
+#: The least ratio of eigenvalues at which a covariance is inverted by its Cholesky factor; below,
+#: what is zero up to rounding must be told from what is small.
+_WELL_CONDITIONED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -65,14 +69,17 @@ class _Sample:
     seed: int
 
     @cached_property
-    def centred(self) -> Array:
-        centred: Array = self.rows - self.rows.mean(axis=-1, keepdims=True)
-        return centred
+    def empirical(self) -> Array:
+        """Mean products: rows have no mean. BLAS makes it exactly symmetric."""
+        covariance: Array = self.rows @ self.rows.T
+        covariance /= self.rows.shape[-1]
+        return covariance
 
     @cached_property
-    def empirical(self) -> Array:
-        covariance: Array = products_of_rows(self.centred) / self.rows.shape[-1]
-        return covariance
+    def stable(self) -> Array:
+        """The same with the same digits on every processor, for what magnifies the last one."""
+        centred = self.rows - self.rows.mean(axis=-1, keepdims=True)
+        return on_grid(products_of_rows(centred) / self.rows.shape[-1])
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:
@@ -81,12 +88,23 @@ class _Sample:
 
     def inverse(self, scale: float = 1.0, shift: float = 0.0) -> Array:
         """Invert scale · S + shift · I."""
+        if shift > _WELL_CONDITIONED * self.mean_variance * len(self.rows):
+            return _positive_inverse(scale * self.empirical, shift)
         values, vectors = self.spectrum
         return inverse_from_spectrum(scale * values + shift, vectors)
 
     @property
     def mean_variance(self) -> float:
         return float(np.diagonal(self.empirical).mean())
+
+
+def _positive_inverse(matrix: Array, shift: float) -> Array:
+    """Return the inverse of matrix + shift · I, which is well conditioned; `matrix` is lost."""
+    matrix.ravel()[:: len(matrix) + 1] += shift
+    factor, _ = scipy.linalg.lapack.dpotrf(matrix.T, lower=True, overwrite_a=True)
+    found, _ = scipy.linalg.lapack.dpotri(factor, lower=True, overwrite_c=True)
+    lower: Array = np.tril(found, -1)
+    return lower + lower.T + np.diag(np.diagonal(found))
 
 
 @dataclass(frozen=True)
@@ -120,9 +138,10 @@ def _empirical(sample: _Sample) -> _Fit:
 def _ledoit_wolf(sample: _Sample) -> _Fit:
     n_regions, n_times = sample.rows.shape
     mu = sample.mean_variance
-    norm = float((sample.empirical**2).sum())
+    norm = float(np.vdot(sample.empirical, sample.empirical))
     # The sum over all pairs of regions of z_k² z_l² is the square of the sum over regions.
-    fourth = float(((sample.centred**2).sum(axis=0) ** 2).sum()) / n_times
+    squares = np.einsum("it,it->t", sample.rows, sample.rows)
+    fourth = float(squares @ squares) / n_times
     noise = (fourth - norm) / (n_regions * n_times)
     spread = (norm - n_regions * mu * mu) / n_regions
     noise = min(noise, spread)
@@ -140,7 +159,7 @@ def _oracle_approximating(sample: _Sample) -> _Fit:
 
 
 def _graphical_lasso(sample: _Sample) -> _Fit:
-    empirical = on_grid(sample.empirical)
+    empirical = sample.stable
     shrunk = START_SCALE * empirical
     np.fill_diagonal(shrunk, np.diagonal(empirical))
     return _penalised(graphical_lasso(empirical, (empirical, stable_inverse(shrunk))), sample)
@@ -230,10 +249,11 @@ def _correlation(
     sample: _Sample, scales: Array | None, estimator: Callable[[_Sample], _Fit], inverse: bool
 ) -> Array:
     """Return the correlation, or the partial correlation, of an estimate in the scan's scale."""
-    if scales is not None:  # relative to the largest, so that no square overflows
+    if scales is not None and inverse:  # relative to the largest, so that no square overflows
         sample = _Sample(sample.rows * (scales / scales.max())[:, None], sample.seed)
     fit = estimator(sample)
     matrix = fit.precision if inverse else fit.covariance
-    root = np.sqrt(np.diagonal(matrix))
-    found: Array = matrix / np.outer(root, root)
-    return -found if inverse else found
+    factors = 1.0 / np.sqrt(np.diagonal(matrix))
+    found: Array = matrix * factors
+    found *= -factors[:, None] if inverse else factors[:, None]
+    return found
