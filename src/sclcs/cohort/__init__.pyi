@@ -4,7 +4,7 @@ from .columns import NEVER_QUANTITIES, unclear, vague_levels
 from .coreset import CoreSet
 from .describe import describe_cohort, describe_scans, preparation
 from .frames import signals_of_frames, warn_if_swapped
-from .loading import earlier_fingerprints, join_cohorts, label_cohort, open_source
+from .loading import join_cohorts, label_cohort, open_source
 from .problems import KINDS, Problem, explain, raise_for
 from .readers.abide import read_abide
 from .readers.arrays import read_arrays
@@ -30,7 +30,7 @@ from .signals import (
     sample_lengths,
 )
 from .simulation import simulate_cohort
-from .storage import REPAIR, SAMPLES_FILE
+from .storage import REPAIR, SAMPLES_FILE, earlier_fingerprints, labelled_since
 from .tables import (
     class_columns,
     column_kinds,
@@ -79,6 +79,7 @@ __all__ = [
     "join_cohorts",
     "label_cohort",
     "label_column",
+    "labelled_since",
     "load",
     "number_columns",
     "open_source",

@@ -77,6 +77,11 @@ class Cohort:
     truth : GroundTruth, optional
         The effects a simulated cohort was made from.
 
+    Attributes
+    ----------
+    path : Path or None
+        The folder that it, or the cohort that it is a part of, was opened from.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd
@@ -110,6 +115,7 @@ class Cohort:
         self.tr = check_tr(tr)
         self.provenance = dict(provenance or {})
         self.truth = truth
+        self.path: Path | None = None
         _check_finite(self.signals, self.samples.index, self.lengths)
 
     @classmethod
@@ -375,6 +381,7 @@ class Cohort:
                 truth=found.truth,
             )
         cohort.fingerprint = found.fingerprint  # fills the cached property
+        cohort.path = Path(path)
         return cohort
 
     def _row_numbers(self, rows: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
@@ -427,7 +434,9 @@ class Cohort:
             "provenance": self.provenance,
             "truth": self.truth,
         }
-        return Cohort(**(fields | changes))
+        changed = Cohort(**(fields | changes))
+        changed.path = self.path
+        return changed
 
 
 HALVED = "Samples are halves of scans that share no time points."

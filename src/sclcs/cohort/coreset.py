@@ -30,6 +30,7 @@ from sclcs._core import (
     versions,
     write_with_sidecar,
 )
+from sclcs.cohort.storage import earlier_fingerprints
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
@@ -157,6 +158,25 @@ class CoreSet:
                 f"{len(self)} are not: {name_first(unknown)}; was it chosen from another cohort?"
             )
         return np.asarray(places, dtype=np.int64)
+
+    def require_cohort(self, fingerprint: str, provenance: Mapping[str, Any]) -> None:
+        """Raise if it was chosen from another cohort.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of the cohort that it is going to be used with.
+        provenance : mapping
+            Of that cohort: labels that were added since do not matter.
+        """
+        known = {fingerprint, *earlier_fingerprints(provenance)}
+        if self.fingerprint is None or self.fingerprint in known:
+            return
+        raise InputError(
+            f"The core-set was chosen from another cohort (fingerprint {self.fingerprint[:8]}, "
+            f"this one has {fingerprint[:8]}). Choose it again (`sclcs select`); to take its ids "
+            "as they are, remove the .json file beside it (Python: CoreSet(core.sample_ids))."
+        )
 
     def bound_to(self, cohort: Cohort) -> CoreSet:
         """Return the core-set with the subjects and the fingerprint of its cohort filled in."""

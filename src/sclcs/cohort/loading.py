@@ -33,7 +33,6 @@ from sclcs.cohort.tables import clean_table
 __all__ = [
     "LabelBy",
     "Relabelled",
-    "earlier_fingerprints",
     "join_cohorts",
     "label_cohort",
     "open_source",
@@ -196,12 +195,6 @@ def _write(
     changes = {"relabelled": history, "columns": columns}
     replace_samples(path, samples, content, cohort.provenance | changes)
     return Cohort.open(path)
-
-
-def earlier_fingerprints(cohort: Cohort) -> set[str]:
-    """Return the fingerprints that a cohort had before it was labelled: of the same signals."""
-    history = cohort.provenance.get("relabelled", [])
-    return {str(step["fingerprint_before"]) for step in history}
 
 
 def _restore(path: str | os.PathLike[str]) -> None:

@@ -54,6 +54,8 @@ __all__ = [
     "CohortWriter",
     "StoredCohort",
     "complaining",
+    "earlier_fingerprints",
+    "labelled_since",
     "read_cohort",
     "replace_samples",
     "seal_cohort",
@@ -195,6 +197,31 @@ def seal_cohort(folder: Path) -> None:
     """Sign the small files of a cohort and name the checksums of its chunks."""
     small = [SAMPLES_FILE, *(path.relative_to(folder) for path in folder.rglob("zarr.json"))]
     write_seal(folder, map(str, small), {CHUNKS: chunk_checksums(folder / SIGNALS)})
+
+
+def earlier_fingerprints(provenance: Mapping[str, Any]) -> set[str]:
+    """Return the fingerprints that a cohort had before it was labelled: of the same signals."""
+    return {str(step["fingerprint_before"]) for step in provenance.get("relabelled", [])}
+
+
+def labelled_since(path: str | os.PathLike[str] | None, fingerprint: str) -> str:
+    """Say that the cohort at a path had a fingerprint before it was labelled; empty if not so.
+
+    Parameters
+    ----------
+    path : path-like or None
+        Where the cohort was; nothing is said if it is not there any more.
+    fingerprint : str
+        Of the cohort that something was made from.
+    """
+    try:
+        told = json.loads((Path(path or "") / "zarr.json").read_bytes())["attributes"]
+        stale = fingerprint in earlier_fingerprints(told["provenance"]) - {told["fingerprint"]}
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    return (
+        f"The cohort {path} was labelled since, so this is about its old labels." if stale else ""
+    )
 
 
 def aside_path(path: str | os.PathLike[str]) -> Path:

@@ -17,7 +17,7 @@ from sclcs._core import (
     require_existing,
     sidecar_path,
 )
-from sclcs.cohort import REPAIR, Cohort, check_content
+from sclcs.cohort import REPAIR, Cohort, check_content, labelled_since
 from sclcs.run_folder.folder import RunFolder
 from sclcs.store import RESUME, FCStore
 
@@ -133,6 +133,9 @@ def _store(path: Path) -> Iterator[Finding]:
     except SclcsError as error:
         yield Finding(str(path), str(error), repair)
         return
+    stale = labelled_since(store.cohort_path, store.fingerprint)
+    if stale:
+        yield Finding(str(path), stale, repair)
     for piece in store.verify():
         file = store.layout.piece_file(piece.family, piece.block).relative_to(store.layout.path)
         what = f"{file} is damaged or gone: {name_first(piece.operators)}"
@@ -150,7 +153,11 @@ def _training(path: Path) -> Iterator[Finding]:
 def _table(path: Path) -> Iterator[Finding]:
     try:
         kind = json.loads(sidecar_path(path).read_bytes())["sclcs_kind"]
-        read_sidecar(path, str(kind))
+        facts = read_sidecar(path, str(kind)) or {}
+        told = facts.get("provenance", facts)
+        stale = labelled_since(told.get("cohort"), str(told.get("cohort_fingerprint")))
+        if stale:
+            yield Finding(str(path), stale, "Make it again with the command that wrote it.")
     except (SclcsError, OSError, ValueError, LookupError, TypeError) as error:
         yield Finding(str(path), str(error), "Make it again with the command that wrote it.")
 

@@ -370,6 +370,8 @@ def balance(
         cohort = Cohort.open(cohort)
     if isinstance(coreset, str | os.PathLike):
         coreset = CoreSet.open(coreset)
+    if isinstance(cohort, Cohort):
+        coreset.require_cohort(cohort.fingerprint, cohort.provenance)
     whole = cohort.samples
     chosen = whole.iloc[coreset.rows(whole.index)]
     columns = class_columns(whole) if labels is None else list(labels)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sclcs._core import checked, plain, takes, versions
-from sclcs.cohort import Cohort, CoreSet, samples_for
+from sclcs._core import InputError, checked, plain, takes, versions
+from sclcs.cohort import Cohort, CoreSet, labelled_since, samples_for
 from sclcs.settings import QuestionSettings, RankSettings
 from sclcs.stats.criteria import Criterion, find_criterion
 from sclcs.stats.evaluation import Evaluation, Inquiry, Measure, evaluate
@@ -87,6 +87,7 @@ def rank(
     effort, measure = Effort.of(asked).on(coreset), measure_of(asked)
     if isinstance(source, Cohort) and coreset is None:
         source = samples_for(source, task.name if isinstance(task, Target) else task)
+    _refuse_strangers(source, coreset)
     fingerprint = source.fingerprint if hasattr(type(source), "fingerprint") else None
     if isinstance(source, Cohort) and coreset is not None:
         task, covariates = _told_by_all(source.samples, task, covariates, asked.treat_as)
@@ -120,7 +121,33 @@ def rank(
         fingerprint or matrices.fingerprint,
         measure=measure,
         coreset=coreset,
+        home=_home(source),
     )
+
+
+def _home(source: object) -> str | None:
+    """Return where the cohort is that a source was made from, if it is known."""
+    path = getattr(source, "path", None) if isinstance(source, Cohort) else None
+    path = path or getattr(source, "cohort_path", None)
+    return None if path is None else str(path.absolute())
+
+
+def _refuse_strangers(source: object, coreset: CoreSet | None) -> None:
+    """Raise if a core-set is of another cohort, or if a store has labels that were replaced."""
+    fingerprint = getattr(source, "fingerprint", None)
+    if fingerprint is None:
+        return
+    provenance = getattr(source, "provenance", {})
+    if not isinstance(source, Cohort):
+        provenance = provenance.get("cohort", {})
+        stale = labelled_since(_home(source), fingerprint)
+        if stale:
+            raise InputError(
+                f"{stale} The same `sclcs compute` again gives the store the new ones; nothing is "
+                "computed twice."
+            )
+    if coreset is not None:
+        coreset.require_cohort(fingerprint, provenance)
 
 
 def measure_of(asked: QuestionSettings) -> Measure:
@@ -199,6 +226,7 @@ def make_ranking(
     *,
     measure: Measure | None = None,
     coreset: CoreSet | None = None,
+    home: str | None = None,
 ) -> Ranking:
     """Put scores, tests and facts together.
 
@@ -215,12 +243,14 @@ def make_ranking(
         How matrices were compared.
     coreset : CoreSet, optional
         Where scores are of its samples only.
+    home : str, optional
+        Where the cohort is.
 
     Returns
     -------
     Ranking
     """
-    facts = _facts(inquiry, measure or Measure(), effort, fingerprint)
+    facts = _facts(inquiry, measure or Measure(), effort, fingerprint) | {"cohort": home}
     (criterion,), question = inquiry.criteria, inquiry.question
     table, findings = find(
         evaluation,

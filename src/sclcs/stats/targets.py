@@ -438,7 +438,7 @@ def covariate_kinds(
         column = label_column(samples, name)
         kinds[name] = column_kind(column, name, treat_as)
         n_subjects = int(samples["subject"][column.notna()].nunique())
-        if kinds[name] == "classes" and column.nunique() > max(2, n_subjects / 2):
+        if kinds[name] == "classes" and column.nunique() > max(CLASS_NUMBERS, n_subjects / 2):
             raise InputError(
                 f"{name} has {column.nunique()} classes on {n_subjects} subjects; as a covariate "
                 "they would take out the subjects themselves. Give a column of numbers, or join "

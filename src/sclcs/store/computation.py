@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sclcs._core import InputError, OutputExistsError, name_first
-from sclcs.cohort import Cohort
+from sclcs.cohort import Cohort, CoreSet
 from sclcs.spi import Stamp, operator_cost, operator_stamps, resolve, seconds_per_sample
 from sclcs.store.fc_store import FCStore
 from sclcs.store.layout import Piece, StoreLayout
@@ -100,6 +100,8 @@ def _choose(cohort: Cohort, coreset: Coreset | None) -> Cohort:
         return cohort
     if isinstance(coreset, str):
         raise InputError(f"Expected sample ids or a core-set, got the text {coreset!r}.")
+    if isinstance(coreset, CoreSet):
+        coreset.require_cohort(cohort.fingerprint, cohort.provenance)
     ids = list(coreset if isinstance(coreset, Sequence) else coreset.sample_ids)
     kept = set(ids)
     if len(kept) < len(ids):

@@ -81,6 +81,8 @@ class FCStore:
         Length of a sample.
     fingerprint : str
         Of the cohort that the samples come from.
+    cohort_path : Path or None
+        Where the cohort was when the store was made.
     provenance : dict
         The cohort's provenance, and the versions of the software that made the store.
     layout : StoreLayout
@@ -96,6 +98,8 @@ class FCStore:
         self.tr: float | None = about["tr"]
         self.n_timepoints: int | None = about["n_timepoints"]
         self.fingerprint = str(about["fingerprint"])
+        home = str(about.get("cohort", ""))
+        self.cohort_path = Path(os.path.normpath(self.path.absolute() / home)) if home else None
         self.provenance: dict[str, Any] = dict(about["provenance"])
         self.layout = StoreLayout(self.path.absolute(), len(samples), len(self.regions))
 

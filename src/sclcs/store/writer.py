@@ -120,8 +120,10 @@ def _describe(folder: Path, metadata: Metadata, cohort: Cohort) -> None:
     """Write table and metadata; killed in between, the store is repaired as if damaged."""
     table = table_to_csv(cohort.samples, guarded=True)
     write_text(folder / SAMPLES_FILE, table)
+    home = "" if cohort.path is None else os.path.relpath(cohort.path.absolute(), folder.absolute())
     about = {
         **metadata.about,
+        "cohort": home,
         "columns": column_kinds(cohort.samples),
         "table": bytes_digest(table.encode("utf-8")),
     }
@@ -364,7 +366,7 @@ def open_or_repair(path: Path, chosen: Cohort, whole: Cohort) -> FCStore:
         return FCStore.open(path)
     labelled = (
         store.fingerprint != whole.fingerprint
-        and store.fingerprint in earlier_fingerprints(whole)
+        and store.fingerprint in earlier_fingerprints(whole.provenance)
         and store.sample_ids == chosen.sample_ids
         and list(store.regions) == list(chosen.regions)
     )
@@ -386,7 +388,7 @@ def _repair(path: Path, chosen: Cohort, whole: Cohort, why: DamagedStoreError) -
     operators there are.
     """
     layout = StoreLayout(path.absolute(), len(chosen), chosen.n_regions)
-    ours = [whole.fingerprint, *earlier_fingerprints(whole)]
+    ours = [whole.fingerprint, *earlier_fingerprints(whole.provenance)]
     digests = {_samples_digest(fingerprint, chosen): fingerprint for fingerprint in ours}
     pieces = [read_piece(file) for file in sorted(layout.path.glob(f"{MATRICES}/*/c.*"))]
     metadata = _from_pieces(pieces)
