@@ -252,13 +252,15 @@ def main_table(summary: pd.DataFrame) -> Table:
 ALPHA, POWER = 0.05, 0.8
 
 
-def versus_random(summary: pd.DataFrame) -> list[Table]:
+def versus_random(summary: pd.DataFrame, order: Sequence[str] = ()) -> list[Table]:
     """Compare every method with random draws, and say which difference could have been seen.
 
     Parameters
     ----------
     summary : DataFrame
         Of :func:`summarise_agreement`, with rows of the method ``random``.
+    order : sequence of str
+        Of the methods; that of the paper's tables by default.
 
     Returns
     -------
@@ -290,7 +292,8 @@ def versus_random(summary: pd.DataFrame) -> list[Table]:
             ratios = sorted({ratio for found in cells.values() for ratio in found})
             rows = [
                 [name, *(cells[name].get(ratio, "–") for ratio in ratios)]
-                for name in method_order(list(cells))
+                for name in (order or method_order(list(cells)))
+                if name in cells
             ]
             if rows:
                 caption = (

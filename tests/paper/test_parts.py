@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from paper.headline import best_of, lag_one, without
 from paper.options import Options
 from paper.scorer import Scorer
 from paper.setup import Setup
@@ -222,3 +223,22 @@ def test_universal_averages_its_seeds_and_names_the_worst():
     assert (found["skill"], found["skill_worst"], found["seeds"]) == (pytest.approx(0.3), 0.1, 3)
     assert found["skill_std"] == pytest.approx(0.2)
     assert not found["symmetric"]
+
+
+def test_the_best_of_many_settings_is_above_their_mean():
+    draws = np.array([0.1, 0.2, 0.3, 0.4, 0.9])
+    found = best_of(draws)
+    assert draws.mean() < found <= draws[-3:].mean()
+    assert found == pytest.approx(draws[-3:].mean(), abs=1e-6)  # ten triples, 168 settings
+    assert math.isnan(best_of(draws[:2]))
+
+
+def test_what_scores_share_with_the_autocorrelation_is_taken_out(toy_cohort, rng):
+    lags = lag_one(toy_cohort)
+    sample = np.asarray(toy_cohort.signals[7], dtype=float)
+    sample -= sample.mean(axis=1, keepdims=True)
+    expected = [(row[1:] * row[:-1]).sum() / (row**2).sum() for row in sample]
+    assert lags[7] == pytest.approx(np.mean(expected))
+    left = without(lags + rng.normal(0, 0.05, len(lags)), lags)
+    ranks = lags.argsort().argsort()
+    assert abs(np.corrcoef(left, ranks)[0, 1]) < 1e-9
