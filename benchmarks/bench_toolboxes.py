@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sclcs import simulate_cohort
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 
 SIZES = ((33, 70), (100, 240))
 LONGEST = 20.0  # seconds: a call that takes so long is not repeated

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from sclcs.runs.waves import matrix_bytes, waves_of
-from sclcs.spi import compute, family_members, resolve, warm_up
+from sclcs.spi import compute_batch as compute, family_members, resolve, warm_up
 
 
 def main():

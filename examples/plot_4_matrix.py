@@ -2,17 +2,17 @@
 What does an operator compute?
 ==============================
 
-``compute`` takes regions x time (or a data frame time x region); axes have names. Every operator
+``compute`` takes time x region; axes have names. Every operator
 has an identifier, many have a short name.
 """
 
 import matplotlib.pyplot as plt
 
 import sclcs
-from sclcs.spi import catalogue, compute
+from sclcs import catalogue, compute
 
 cohort = sclcs.simulate_cohort(2, 1, 12, length=150, stride=150, seed=4)
-matrices = compute(cohort.signals[0], ["pearson", "partial", "spearman"])
+matrices = compute(cohort.signals[0].T, ["pearson", "partial", "spearman"])
 print(matrices.coords["spi"].to_numpy())
 
 # %%

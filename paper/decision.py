@@ -41,7 +41,7 @@ from sclcs.decision.kernels import (
     symmetric_edges,
 )
 from sclcs.decision.ridge import fit_ridge
-from sclcs.spi import Tangent, catalogue, compute, covariances, resolve
+from sclcs.spi import Tangent, catalogue, compute_batch as compute, covariances, resolve
 
 Floats = NDArray[np.float64]
 PEARSON = "cov_EmpiricalCovariance"

@@ -22,7 +22,7 @@ from sclcs._core import ALPHA, generator, show_progress, track
 from sclcs.cohort import Cohort
 from sclcs.report.figures import BLUE, ORANGE, finish
 from sclcs.runs import run
-from sclcs.spi import compute, resolve
+from sclcs.spi import compute_batch as compute, resolve
 from sclcs.stats import (
     ArraySource,
     Inquiry,

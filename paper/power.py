@@ -25,7 +25,7 @@ from scipy.stats import rankdata
 from sklearn.svm import SVC
 
 from sclcs._core import show_progress
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.stats import effect_finding, make_design, make_features, operator_effects
 from sclcs.stats.permutations import permutation_table
 from sclcs.stats.share import make_share_model

@@ -356,7 +356,7 @@ def measure_cohort(condition: Condition, number: int, seed: int, effort: Effort)
 
 
 def _matrices(cohort: Cohort) -> ArraySource:
-    from sclcs.spi import compute
+    from sclcs.spi import compute_batch as compute
 
     found = compute(np.asarray(cohort.signals), list(OPERATORS), sample_keys=cohort.sample_ids)
     return ArraySource.from_dataarray(found, cohort)

@@ -23,7 +23,7 @@ from paper.summary import (
 from paper.table9 import LEFT_OUT
 from paper.tables import Table
 from sclcs._core import InputError
-from sclcs.cohort import Cohort, Scans
+from sclcs.cohort import Cohort, Scan, Scans
 
 NOT_FACTS = ("subject", "window", "scan", "start")
 
@@ -66,9 +66,13 @@ def recut(cohort: Cohort, length: int, stride: int) -> Cohort:
         subjects.append(str(windows["subject"].iloc[0]))
         names.append(str(scan))
         rows.append(windows.iloc[0])
-    columns = {name: [row[name] for row in rows] for name in facts}
-    scans = Scans.from_arrays(
-        signals, subjects, facts=columns, scan_ids=names, regions=cohort.regions, tr=cohort.tr
+    scans = Scans(
+        [
+            Scan(name, who, lambda whole=whole: whole, {fact: row[fact] for fact in facts})  # type: ignore[misc]
+            for name, who, whole, row in zip(names, subjects, signals, rows, strict=True)
+        ],
+        cohort.regions,
+        cohort.tr,
     )
     return scans.to_cohort(window=length, stride=stride)
 

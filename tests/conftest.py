@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
+from sclcs.cohort import scans_of_series
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.scans import Scans
 from sclcs.spi import unregister
 from sclcs.spi.own import own_operators
 
@@ -92,12 +92,10 @@ def rng():
 def scans(rng):
     """Four scans of three subjects: 5 regions, 41 to 60 time points."""
     lengths = [41, 60, 47, 53]
-    return Scans.from_arrays(
-        [rng.normal(size=(5, n)) for n in lengths],
-        subjects=["a", "b", "b", "c"],
-        facts={"site": ["x", "y", "y", "x"], "age": [20.5, 30.0, 30.0, 41.25]},
-        tr=2.0,
+    table = pd.DataFrame(
+        {"subject": list("abbc"), "site": list("xyyx"), "age": [20.5, 30.0, 30.0, 41.25]}
     )
+    return scans_of_series([rng.normal(size=(5, n)).T for n in lengths], table, tr=2.0)
 
 
 @pytest.fixture

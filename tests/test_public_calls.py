@@ -65,10 +65,10 @@ WRONG = {
     ),
     "a list for a table": (lambda _: sclcs.Cohort(SIGNALS, [1]), "`samples` must be a DataFrame"),
     "a string for a list": (
-        lambda _: sclcs.Scans.from_arrays(list(SIGNALS), "abc"), "`subjects` must be a list",
+        lambda _: sclcs.Scans([], 3), "`regions` must be",
     ),
     "an unknown choice": (
-        lambda _: sclcs.Scans.from_arrays(list(SIGNALS), ["a", "b", "c"]).to_cohort(on_bad="ask"),
+        lambda _: sclcs.Cohort.from_arrays(list(SIGNALS), on_bad="ask"),
         "`on_bad` must be one of 'error', 'skip'",
     ),
     "a fraction": (lambda c: stats.rank(c, "group", folds=2.5), "`folds` must be an integer"),

@@ -18,7 +18,7 @@ from sclcs.cohort import samples_for
 from sclcs.coresets import select
 from sclcs.run_folder import RunFolder
 from sclcs.runs import RunResult
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.stats import rank
 from sclcs.store import FCStore, Work, compute_store, fill_store, open_computation
 

@@ -27,10 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs._core import write_json
-from sclcs.cohort import Cohort, Scans
+from sclcs.cohort import Cohort
 from sclcs.cohort.simulation.calibration import (
     CALIBRATION_FILE,
     measure_scans,
@@ -119,10 +120,9 @@ class RealCohort:
 
     def windows(self) -> Cohort:
         """Cut the long scans into the paper's windows."""
-        scans = Scans.from_arrays(
-            [self.scans[i] for i in self.long], [self.subject[i] for i in self.long]
-        )
-        return scans.to_cohort(window=70, stride=35, truncate=PAPER_LENGTH)
+        table = pd.DataFrame({"subject": [self.subject[i] for i in self.long]})
+        series = [self.scans[i].T for i in self.long]
+        return Cohort.from_arrays(series, table, window=70, stride=35, truncate=PAPER_LENGTH)
 
 
 def _parse() -> argparse.Namespace:

@@ -15,7 +15,7 @@ import numpy as np
 from sclcs import simulate_cohort
 from sclcs._core import show_progress
 from sclcs.decision import Geometry, measure_geometry
-from sclcs.spi import compute, family_members, resolve
+from sclcs.spi import compute_batch as compute, family_members, resolve
 from sclcs.stats import make_kernel
 
 TABLE = Path(__file__).parents[1] / "src" / "sclcs" / "estimation" / "geometry.npz"

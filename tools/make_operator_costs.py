@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs import simulate_cohort
-from sclcs.spi import compute, family_members, resolve, warm_up
+from sclcs.spi import compute_batch as compute, family_members, resolve, warm_up
 from sclcs.spi.costs import REFERENCE_REGIONS, REFERENCE_TIMEPOINTS
 
 TABLE = Path(__file__).parents[1] / "src" / "sclcs" / "spi" / "tables" / "operator_costs.csv"

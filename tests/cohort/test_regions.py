@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sclcs._core.errors import InputError, UnknownNameError
+from sclcs.cohort import scans_of_series
 from sclcs.cohort.regions import choose_regions, region_set
-from sclcs.cohort.scans import Scans
 
 REAL_COHORT = Path(__file__).parents[2].parent / "shared/data/abide_dos160_dmn33.npz"
 PAPER_IDS = (
@@ -17,7 +17,7 @@ PAPER_IDS = (
 def scans_with(regions, n_times=7):
     """One scan whose row r is filled with r, so that a region can be recognised."""
     signals = np.repeat(np.arange(len(regions))[:, None], n_times, axis=1)
-    return Scans.from_arrays([signals], ["s1"], regions=regions)
+    return scans_of_series({"s1": signals.T}, regions=regions)
 
 
 def test_the_papers_regions():

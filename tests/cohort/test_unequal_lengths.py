@@ -7,11 +7,11 @@ import pytest
 import sclcs
 from sclcs import Cohort
 from sclcs._core.errors import DamagedStoreError, InputError
-from sclcs.cohort import Scans, check_cohort, describe_cohort
+from sclcs.cohort import check_cohort, describe_cohort, scans_of_series
 from sclcs.cohort.build import resample_scans
 from sclcs.cohort.windows import Seconds, Windowing, parse_extent
 from sclcs.coresets import select
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.stats import rank
 from sclcs.store import FCStore, compute_store
 
@@ -28,7 +28,8 @@ def make_scans(lengths=LENGTHS, **more):
     subjects = [f"s{k // 2}" for k in range(len(lengths))]
     facts = {"diagnosis": [("MDD", "HC")[k // 2 % 2] for k in range(len(lengths))]}
     signals = [rng.normal(size=(3, n)).cumsum(axis=1) for n in lengths]
-    return Scans.from_arrays(signals, subjects, facts=facts | more, tr=2.0 if not more else None)
+    table = pd.DataFrame({"subject": subjects} | facts | more)
+    return scans_of_series([s.T for s in signals], table, tr=2.0 if not more else None)
 
 
 def test_whole_scans_of_any_length_are_one_sample_each(tmp_path):
@@ -197,9 +198,8 @@ def test_resampling_keeps_what_both_rates_hold():
     times = np.arange(300) * 1.0
     slow, fast = np.sin(2 * np.pi * 0.03 * times), np.sin(2 * np.pi * 0.4 * times)
     noise = np.random.default_rng(0).normal(size=(2, 150))
-    scans = Scans.from_arrays(
-        [np.stack([slow + fast, slow]), noise], ["a", "b"], facts={"tr": [1.0, 2.0]}
-    )
+    both = {"a": np.stack([slow + fast, slow]).T, "b": noise.T}
+    scans = scans_of_series(both, pd.DataFrame({"tr": [1.0, 2.0]}, index=["a", "b"]))
     scans = resample_scans(scans, 2.0)
     assert scans.tr == 2.0
     assert "tr" not in scans.table
@@ -213,6 +213,6 @@ def test_resampling_keeps_what_both_rates_hold():
     assert scans[1:].to_cohort(window=50, stride=50).provenance["resampled_to"] == 2.0
     with pytest.raises(InputError, match="above 0"):
         resample_scans(scans, 0.0)
-    unknown = Scans.from_arrays([noise], ["a"])
+    unknown = scans_of_series({"a": noise.T})
     with pytest.raises(InputError, match="it is not known for a"):
         resample_scans(unknown, 2.0)

@@ -14,7 +14,7 @@ import sclcs
 from sclcs._core.errors import InputError
 from sclcs.decision.blend import Blend, blend_similarity
 from sclcs.decision.ridge import fit_ridge
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 
 SPIS = ["pearson", "kendalltau", "pdist_euclidean"]
 

@@ -6,7 +6,7 @@ import pytest
 from sclcs import simulate_cohort
 from sclcs._core.errors import InputError
 from sclcs.decision.operator_features import read_scans
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 
 RNG = np.random.default_rng(2)
 SCANS = [RNG.normal(size=(40, 5)) for _ in range(4)]

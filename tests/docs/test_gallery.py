@@ -12,4 +12,4 @@ def test_the_notebook_is_the_page():
     book = json.loads((REPOSITORY / "docs" / "gallery" / "best_operator.ipynb").read_text())
     cells = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
     assert "\n\n".join(cells) == code.strip()
-    assert len([line for line in code.splitlines() if line.strip()]) == 15
+    assert len([line for line in code.splitlines() if line.strip()]) == 14

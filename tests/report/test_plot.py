@@ -48,11 +48,11 @@ def ranking(cohort):
 
 def test_matrix_shows_the_values_where_they_are(fc):
     drawn = sclcs.report.plot.matrix(fc.sel(spi=GRANGER))
-    mean = fc.sel(spi=GRANGER).mean("sample").to_numpy()
+    mean = fc.sel(spi=GRANGER).mean("scan").to_numpy()
     np.testing.assert_allclose(drawn.images[0].get_array().filled(np.nan), mean)
     assert [label.get_text() for label in drawn.get_yticklabels()] == list(fc["source"].values)
     assert drawn.get_xlabel() == "target"
-    one = fc.sel(spi="pec").isel(sample=3)
+    one = fc.sel(spi="pec").isel(scan=3)
     assert sclcs.report.plot.matrix(one).get_title(loc="left") == "Power envelope correlation"
     table = pd.DataFrame(np.eye(2), columns=["a", "b"])
     assert sclcs.report.plot.matrix(table).get_xticklabels()[1].get_text() == "b"

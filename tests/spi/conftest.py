@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from spi_reference import coupled_noise
 
-from sclcs.spi import catalogue, compute
+from sclcs.spi import catalogue, compute_batch as compute
 
 N_SAMPLES, N_REGIONS, N_TIMES = 3, 5, 61
 

@@ -22,7 +22,7 @@ from spi_reference import (
     shared_reference,
 )
 
-from sclcs.spi import catalogue, compute, resolve
+from sclcs.spi import catalogue, compute_batch as compute, resolve
 
 COMMITTED = [
     "2x100",

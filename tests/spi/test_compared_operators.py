@@ -7,7 +7,7 @@ import pytest
 
 import sclcs
 from sclcs._core.errors import InputError
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.spi.versions import resolve
 
 connectome = pytest.importorskip("nilearn.connectome")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from spi_reference import coupled_noise
 
-from sclcs.spi import catalogue, compute, engine, resolve
+from sclcs.spi import catalogue, compute_batch as compute, engine, resolve
 from sclcs.spi.engine import load_family
 from sclcs.spi.own import FamilyContext
 from sclcs.spi.signals import sample_seeds, standardise

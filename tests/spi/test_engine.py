@@ -8,7 +8,7 @@ from scipy.stats import zscore
 from spi_reference import coupled_noise
 
 from sclcs._core.errors import InputError
-from sclcs.spi import compute, compute_block, engine as runner, status_table
+from sclcs.spi import compute_batch as compute, compute_block, engine as runner, status_table
 from sclcs.spi.engine import plan_blocks
 from sclcs.spi.signals import sample_seeds, standardise
 
@@ -18,7 +18,7 @@ RANDOM = ["cov_MinCovDet", "prec_EllipticEnvelope"]
 
 def test_labels_and_type(signals):
     result = compute(signals, CHEAP)
-    assert result.dims == ("spi", "sample", "source", "target")
+    assert result.dims == ("spi", "scan", "source", "target")
     assert result.shape == (3, 3, 5, 5)
     assert result.dtype == np.float64
     assert result["spi"].to_numpy().tolist() == CHEAP
@@ -45,7 +45,7 @@ def test_source_is_the_row():
     rng = np.random.default_rng(0)
     leader = rng.normal(size=400)
     follower = np.roll(leader, 1) + 0.1 * rng.normal(size=400)
-    result = compute(np.stack([leader, follower]), "tlmi_gaussian").isel(spi=0, sample=0)
+    result = compute(np.stack([leader, follower]), "tlmi_gaussian").isel(spi=0, scan=0)
     assert result.sel(source=0, target=1) > 10 * result.sel(source=1, target=0)
 
 
@@ -172,10 +172,10 @@ def test_status_table(signals):
     flat = signals.copy()
     flat[2, 0] = 0.0
     table = status_table(compute(flat, CHEAP, sample_keys=["a", "b", "c"]))
-    assert table.columns.tolist() == ["spi", "sample", "status", "reason"]
+    assert table.columns.tolist() == ["spi", "scan", "status", "reason"]
     assert len(table) == 9
     partial = table[table["status"] == "partial-nan"]
-    assert set(partial["sample"]) == {"c"}
+    assert set(partial["scan"]) == {"c"}
     assert set(partial["reason"]) == {"constant region 0"}
 
 
@@ -187,7 +187,7 @@ def test_seeds_belong_to_samples_not_to_places(signals):
 
 def test_sample_keys_label_and_do_not_seed(signals):
     by_key = compute(signals, RANDOM, sample_keys=["x", "y", "z"])
-    assert by_key["sample"].to_numpy().tolist() == ["x", "y", "z"]
+    assert by_key["scan"].to_numpy().tolist() == ["x", "y", "z"]
     np.testing.assert_array_equal(by_key.to_numpy(), compute(signals, RANDOM).to_numpy())
     seeds = sample_seeds(signals, 0)
     assert len({*seeds.tolist(), *sample_seeds(signals * 2, 0).tolist()}) == 6

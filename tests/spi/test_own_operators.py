@@ -16,7 +16,14 @@ import pytest
 
 from sclcs import Ranking, simulate_cohort
 from sclcs._core import InputError, UnknownNameError
-from sclcs.spi import catalogue, compute, own as own_operators, register, resolve, unregister
+from sclcs.spi import (
+    catalogue,
+    compute_batch as compute,
+    own as own_operators,
+    register,
+    resolve,
+    unregister,
+)
 from sclcs.spi.conformance import check_operator, failures
 from sclcs.spi.versions import operator_stamps, operator_version
 from sclcs.stats import rank

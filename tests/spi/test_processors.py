@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from spi_reference import committed_reference
 
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.spi.versions import FAMILY_VERSIONS
 
 # By input: operators that magnify rounding (the lasso), or rank by it (neighbours among ties).

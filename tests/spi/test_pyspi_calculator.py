@@ -16,7 +16,7 @@ from spi_reference import committed_reference, needs_shared_reference, shared_re
 from sclcs._core import InputError, UnknownNameError, UnreadableFileError
 from sclcs.pyspi import Calculator, Data
 from sclcs.pyspi.config_files import identifier_of, read_identifiers
-from sclcs.spi import catalogue, compute, resolve
+from sclcs.spi import catalogue, compute_batch as compute, resolve
 
 TABLE = catalogue()
 FOUR = ["cov_EmpiricalCovariance", "spearmanr", "di_gaussian", "pec"]
@@ -365,7 +365,7 @@ def test_calculators_of_one_dataset_merge(dataset, tmp_path):
 @pytest.mark.parametrize(
     ("module", "name", "message"),
     [
-        ("calculator", "CalculatorFrame", "spi.compute"),
+        ("calculator", "CalculatorFrame", "sclcs.compute"),
         ("calculator", "CorrelationFrame", "measure_geometry"),
         ("utils", "filter_spis", "spi.catalogue"),
         ("data", "load_dataset", "simulate_cohort"),

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import sclcs
 from sclcs._core.errors import InputError
-from sclcs.spi import FCTransformer, compute
+from sclcs.spi import FCTransformer, compute_batch as compute
 
 DIRECTED = "gc_gaussian_k-1_kt-1_l-1_lt-1"
 SYMMETRIC = "kendalltau"

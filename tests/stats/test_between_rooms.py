@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sclcs import CoreSet, Ranking, simulate_cohort
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.stats import rank
 from sclcs.store import compute_store
 

@@ -8,7 +8,7 @@ from small_fc import make_cohort, make_fc
 import sclcs
 from sclcs._core.errors import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.coreset import CoreSet
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.stats import (
     CRITERIA,
     ArraySource,

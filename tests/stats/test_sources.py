@@ -6,7 +6,7 @@ import pytest
 
 import sclcs
 from sclcs.cohort.coreset import CoreSet
-from sclcs.spi import compute
+from sclcs.spi import compute_batch as compute
 from sclcs.spi.versions import operator_version
 from sclcs.stats import rank
 from sclcs.stats.sources import ArraySource, CohortSource

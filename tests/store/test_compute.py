@@ -6,7 +6,7 @@ from store_content import OPERATORS, content
 
 from sclcs._core.errors import InputError, StoreInUseError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
-from sclcs.spi import compute, engine as runner, versions
+from sclcs.spi import compute_batch as compute, engine as runner, versions
 from sclcs.store import (
     Work,
     compute_store,

@@ -15,7 +15,7 @@ from sclcs._core.errors import (
     UnknownNameError,
     UnreadableFileError,
 )
-from sclcs.spi import compute, compute_block, versions
+from sclcs.spi import compute_batch as compute, compute_block, versions
 from sclcs.spi.operators import operator_facts
 from sclcs.spi.signals import sample_seeds
 from sclcs.spi.status import OperatorOutcome, Status
@@ -141,8 +141,8 @@ def test_zarr_would_write_the_same_metadata_and_chunks(store, tmp_path):
 
 def test_labelled_array(store):
     labelled = store.to_xarray(["pec", "prec_OAS"])
-    assert labelled.dims == ("spi", "sample", "source", "target")
-    value = labelled.sel(spi="prec_OAS", sample="s5", source="left", target="back").item()
+    assert labelled.dims == ("spi", "scan", "source", "target")
+    value = labelled.sel(spi="prec_OAS", scan="s5", source="left", target="back").item()
     assert value == store.matrices("prec_OAS")[5, 0, 3]
     assert store.to_xarray().sizes["spi"] == 3
 

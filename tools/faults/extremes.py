@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from faults.tally import Tally
 from sclcs._core import SclcsError
-from sclcs.spi import compute, resolve, status_table
+from sclcs.spi import compute_batch as compute, resolve, status_table
 
 R, T = 5, 60
 Floats = NDArray[np.float64]

@@ -3,7 +3,6 @@ from .cohort import Cohort, samples_for
 from .columns import NEVER_QUANTITIES, unclear, vague_levels
 from .coreset import CoreSet
 from .describe import describe_cohort, describe_scans, preparation
-from .frames import signals_of_frames, warn_if_swapped
 from .loading import join_cohorts, label_cohort, open_source
 from .problems import KINDS, Problem, explain, raise_for
 from .readers.abide import read_abide
@@ -17,7 +16,7 @@ from .readers.recognise import FILE_KINDS, import_scans, load, recognise
 from .readers.rest_meta_mdd import read_rest_meta_mdd
 from .regions import dosenbach_places, region_set
 from .scans import Scan, Scans
-from .series import Series, read_series, scans_of_series
+from .series import Series, read_series, scans_of_series, warn_if_swapped
 from .signals import (
     LENGTH_COLUMN,
     LazySignals,
@@ -102,7 +101,6 @@ __all__ = [
     "sample_lengths",
     "samples_for",
     "scans_of_series",
-    "signals_of_frames",
     "simulate_cohort",
     "table_from_csv",
     "table_to_csv",

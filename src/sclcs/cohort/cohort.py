@@ -6,7 +6,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from sclcs._core import (
     real_numbers,
     takes,
 )
-from sclcs.cohort.frames import NamedSignals, signals_of_frames, warn_if_swapped
+from sclcs.cohort.series import scans_of_series, warn_if_swapped
 from sclcs.cohort.signals import (
     LENGTH_COLUMN,
     LazySignals,
@@ -51,17 +50,15 @@ FEWEST_POINTS = 4  # of a sample that is halved
 
 
 class Cohort:
-    """Samples with their facts; usually windows of one length.
+    """Samples with their facts: whole scans, or windows of them.
 
-    Arrays are (sample, region, time), time last; data frames are time x region, a column per
-    region.
+    :meth:`from_arrays` makes a cohort of arrays (time, region) as nilearn returns them, and
+    :func:`sclcs.load` of files. Inside, arrays are (sample, region, time).
 
     Parameters
     ----------
-    signals : array-like, shape (sample, region, time), or sequence of DataFrame (time x region)
-        Kept as float32. Data frames bring the names of their regions, and may differ in length;
-        a mapping of sample ids to data frames is put into the order of `samples`. So is an
-        ``xarray.DataArray`` whose dimensions are called sample, region and time.
+    signals : array-like, shape (sample, region, time)
+        Kept as float32. An ``xarray.DataArray`` goes by the names of its dimensions.
         Every value must be finite, but for samples that are shorter than
         the time axis: their end is NaN, and `samples` says how long they are.
     samples : DataFrame
@@ -103,12 +100,6 @@ class Cohort:
         provenance: Mapping[str, Any] | None = None,
         truth: GroundTruth | None = None,
     ) -> None:
-        frames = signals_of_frames(signals)
-        if frames is not None:
-            frames = _in_order(frames, [str(name) for name in samples.index])
-            signals, regions = frames.array, frames.regions if regions is None else regions
-            if len(set(frames.lengths.tolist())) > 1 and len(samples) == len(frames.lengths):
-                samples = samples.assign(**{LENGTH_COLUMN: frames.lengths})
         self.signals = _check_signals(signals, len(samples))
         self.samples = clean_table(samples)
         self.regions = _check_regions(regions, self.signals.shape)
@@ -161,8 +152,6 @@ class Cohort:
         >>> cohort.length_text, cohort.samples["age"].tolist()
         ('80 to 95', [30, 41, 52])
         """
-        from sclcs.cohort.series import scans_of_series
-
         found = scans_of_series(series, table, regions=regions, tr=tr)
         return found.to_cohort(**options)
 
@@ -506,27 +495,22 @@ def _json_values(provenance: Mapping[str, Any]) -> dict[str, Any]:
         ) from error
 
 
-def _in_order(frames: NamedSignals, ids: list[str]) -> NamedSignals:
-    """Return samples that have names in the order of the table; those of others are refused."""
-    if frames.samples is None or frames.samples == ids:
-        return frames
-    given, table = set(frames.samples), set(ids)
-    if given != table:
-        raise InputError(
-            "Expected the names of the signals to be the sample ids of the table, but without a "
-            f"partner are {name_first(sorted(given ^ table))}; give a list to go by the order."
-        )
-    rows = [frames.samples.index(name) for name in ids]
-    return replace(frames, array=frames.array[rows], lengths=frames.lengths[rows], samples=ids)
+def _first_parts(signals: object) -> list[object]:
+    return [signals, *signals[:1]] if isinstance(signals, list | tuple) else [signals]
 
 
 def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalArray:
     if isinstance(signals, LazySignals):
         checked: SignalArray = signals
     else:
-        numbers = real_numbers(
-            signals, "signals as one array (sample, region, time) or data frames (time x region)"
-        )
+        if any(isinstance(part, Mapping | pd.DataFrame) for part in _first_parts(signals)):
+            raise InputError(
+                "Expected signals as one array (sample, region, time), got data frames; "
+                "Cohort.from_arrays takes these and arrays (time, region)."
+            )
+        if {"region", "time"} <= set(getattr(signals, "dims", ())):
+            signals = signals.transpose(..., "region", "time")  # type: ignore[union-attr]
+        numbers = real_numbers(signals, "signals as one array (sample, region, time)")
         checked = as_float32(numbers)
     if checked.ndim != 3:
         raise InputError(

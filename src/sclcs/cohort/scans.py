@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sclcs._core import (
     InputError,
@@ -24,7 +24,6 @@ from sclcs._core import (
     real_numbers,
     takes,
 )
-from sclcs.cohort.frames import signals_of_frames
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.signals import as_float32
 from sclcs.settings import CutSettings
@@ -101,10 +100,10 @@ class Scans(Sequence[Scan]):
 
     Examples
     --------
-    >>> arrays = [np.random.default_rng(k).normal(size=(4, 50 + k)) for k in range(3)]
-    >>> scans = Scans.from_arrays(arrays, subjects=["a", "b", "c"], tr=2.0)
-    >>> len(scans), scans.regions[0]
-    (3, 'region-0')
+    >>> rng = np.random.default_rng(0)
+    >>> scan = Scan("a_1", "a", lambda: rng.normal(size=(2, 50)), {"site": "X"})
+    >>> Scans([scan], ["PCC", "mPFC"], tr=2.0)
+    Scans(1 scans, 1 subjects, 2 regions)
     """
 
     @checked
@@ -124,59 +123,6 @@ class Scans(Sequence[Scan]):
         repeated = [name for name, n in Counter(self.regions).items() if n > 1]
         if repeated:
             raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
-
-    @classmethod
-    @checked
-    def from_arrays(
-        cls,
-        signals: Sequence[ArrayLike],
-        subjects: Sequence[object],
-        *,
-        facts: Mapping[str, Sequence[object]] | pd.DataFrame | None = None,
-        scan_ids: Sequence[object] | None = None,
-        regions: Sequence[str] | None = None,
-        tr: float | None = None,
-    ) -> Scans:
-        """Make scans from arrays in memory.
-
-        Parameters
-        ----------
-        signals : sequence of array, each (region, time), or of DataFrame (time x region)
-            The scans; lengths may differ. Data frames bring the names of their regions.
-        subjects : sequence
-            The subject of each scan.
-        facts : mapping of str to sequence, or DataFrame, optional
-            Label columns, one value per scan, in the order of the scans.
-        scan_ids : sequence, optional
-            Unique names; made from the subjects if not given.
-        regions : sequence of str, optional
-            Region names; ``region-0``, ... if not given.
-        tr : float, optional
-            Repetition time in seconds.
-
-        Returns
-        -------
-        Scans
-        """
-        arrays, named = _arrays(signals)
-        owners = list(subjects)
-        table = {
-            str(name): list(column) for name, column in ({} if facts is None else facts).items()
-        }
-        ids = unique_scan_ids(owners) if scan_ids is None else [str(name) for name in scan_ids]
-        _check_columns({"subjects": owners, "scan_ids": ids, **table}, len(arrays))
-        scans = [
-            Scan(
-                ids[i],
-                str(owners[i]),
-                load=lambda array=array: array,  # type: ignore[misc]
-                facts={name: column[i] for name, column in table.items()},
-            )
-            for i, array in enumerate(arrays)
-        ]
-        if regions is None:
-            regions = named or [f"region-{i}" for i in range(arrays[0].shape[0])]
-        return cls(scans, regions, tr, {"reader": "from_arrays"})
 
     def __len__(self) -> int:
         return len(self._scans)
@@ -271,40 +217,6 @@ class Scans(Sequence[Scan]):
         from sclcs.cohort.build import make_cohort
 
         return make_cohort(self, CutSettings(**options), out)
-
-
-def _arrays(signals: Sequence[ArrayLike]) -> tuple[list[NDArray[Any]], Sequence[str] | None]:
-    """Return the signals of every scan (region, time), and the names of the regions."""
-    frames = signals_of_frames(list(signals))
-    if frames is not None:
-        parts = zip(frames.array, frames.lengths, strict=True)
-        return [values[:, :length] for values, length in parts], frames.regions
-    arrays = [real_numbers(array, "every scan as an array (region, time)") for array in signals]
-    if not arrays:
-        raise InputError("Expected at least one scan, got none.")
-    flat = [place for place, array in enumerate(arrays) if array.ndim != 2]
-    if flat:
-        raise InputError(
-            "Expected every scan to be an array (region, time), but the shape of scan "
-            f"{name_first(flat)} (counted from 0) is {arrays[flat[0]].shape}."
-        )
-    return arrays, None
-
-
-def _check_columns(columns: Mapping[str, Sequence[object]], n_scans: int) -> None:
-    for name, column in columns.items():
-        if len(column) != n_scans:
-            raise InputError(
-                f"Expected one value of {name} per scan, got {len(column)} values for "
-                f"{n_scans} scans."
-            )
-    if "subject" in columns:
-        raise InputError("Expected the subject of every scan in subjects=, not in facts=.")
-    nameless = np.flatnonzero(pd.isna(np.array(columns["subjects"], dtype=object)))
-    if len(nameless):
-        raise InputError(
-            f"Every scan needs a subject; missing for scan {name_first(nameless)} (counted from 0)."
-        )
 
 
 def unique_scan_ids(subjects: Sequence[object]) -> list[str]:

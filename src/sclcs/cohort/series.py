@@ -6,6 +6,7 @@ Every door that takes plain arrays reads them here. Inside the package signals a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core import InputError, name_first, real_numbers
-from sclcs.cohort.frames import warn_if_swapped
+from sclcs._core import AxesWarning, InputError, name_first, real_numbers
 from sclcs.cohort.labels import LabelTable, fact_name, match_ids
 from sclcs.cohort.scans import Scan, Scans, unique_scan_ids
 
-__all__ = ["Series", "read_series", "scans_of_series"]
+__all__ = ["Series", "read_series", "scans_of_series", "warn_if_swapped"]
 
 TIME, REGION = "time", "region"
 TURN = "give (time, region), for example [scan.T for scan in series]"
@@ -106,7 +106,7 @@ def _parts(given: object) -> tuple[list[str] | None, list[Any]]:
     dims = getattr(given, "dims", ())
     if {TIME, REGION} & set(dims):
         return _parts_of_data_array(given)
-    if isinstance(given, list | tuple) and any(np.ndim(part) != 1 for part in given[:1]):
+    if isinstance(given, list | tuple) and not _is_row(given[:1]):
         return None, list(given)
     values = real_numbers(given, "a list of arrays (time, region)")
     if values.ndim not in {2, 3}:
@@ -115,6 +115,14 @@ def _parts(given: object) -> tuple[list[str] | None, list[Any]]:
             f"shape {values.shape}."
         )
     return None, [values] if values.ndim == 2 else list(values)
+
+
+def _is_row(parts: Sequence[Any]) -> bool:
+    """Say whether a list begins with a row of numbers, so that it is one array itself."""
+    part = parts[0] if parts else None
+    if isinstance(part, list | tuple):
+        return bool(part) and not isinstance(part[0], list | tuple)
+    return getattr(part, "ndim", 0) == 1
 
 
 def _parts_of_data_array(given: Any) -> tuple[list[str] | None, list[Any]]:  # noqa: ANN401
@@ -260,22 +268,28 @@ def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
                 f"{len(series)} scans; to match them by name give a mapping of names to scans."
             )
         return table
-    tried = {"index": [str(name) for name in table.index]}
+    tried = {}
     for by in ("scan", "subject"):
         column = _column(table, by)
         if column is not None:
             tried[str(column)] = _texts(table[column], column)
+    if not isinstance(table.index, pd.RangeIndex):
+        tried["index"] = [str(name) for name in table.index]
     best: dict[str, int] = {}
     for ids in tried.values():
         if len(set(ids)) == len(ids):
-            best = max(best, _matched(series.names, ids), key=len)
+            best = max(
+                best,
+                _matched(series.names, ids),
+                key=lambda rows: [len(rows), len({*rows.values()})],
+            )
     lost = [name for name in series.names if name not in best]
     if lost:
         raise InputError(
             "Expected a row of the table for every scan, but there is none for "
             f"{name_first(lost)}; "
-            f"rows are found by {' or '.join(tried)}, each name once, such as "
-            f"{name_first(next(reversed(tried.values())), 3)}."
+            f"rows are found by {' or '.join(tried) or 'a column subject or the index'}, with each "
+            "name once."
         )
     return table.iloc[[best[name] for name in series.names]]
 
@@ -320,3 +334,24 @@ def _texts(cells: pd.Series, column: object) -> list[str]:
 
 def _values(cells: pd.Series) -> list[Any]:
     return [None if pd.isna(cell) else cell for cell in cells.tolist()]
+
+
+def warn_if_swapped(n_regions: int, n_times: int, advice: str, stacklevel: int = 3) -> None:
+    """Warn if there are more regions than time points: the axes may be swapped.
+
+    Parameters
+    ----------
+    n_regions, n_times : int
+        As they are understood.
+    advice : str
+        What to do if they are swapped.
+    stacklevel : int
+        Of the caller's caller, whose line is shown.
+    """
+    if n_regions > n_times:
+        warnings.warn(
+            f"{n_regions} regions and only {n_times} time points: if the axes are swapped, "
+            f"{advice}; if not, all is well.",
+            AxesWarning,
+            stacklevel=stacklevel,
+        )

@@ -13,7 +13,7 @@ from sclcs._core import UnknownNameError
 __all__ = ["MemberElsewhereError", "elsewhere"]
 
 _MANY = (
-    "`sclcs.spi.compute(scans, spis)` takes many scans at once, and a loop over Calculator works "
+    "`sclcs.compute(scans, spis)` takes many scans at once, and a loop over Calculator works "
     "as well"
 )
 _INSTEAD = {

@@ -114,8 +114,8 @@ def _read(matrix: Any) -> tuple[NDArray[Any], list[str], str]:  # noqa: ANN401
         except ValueError as error:
             raise InputError(f"Expected one matrix (region, region): {error}.") from error
         return array, [str(k) for k in range(array.shape[-1] if array.ndim else 0)], ""
-    if "sample" in matrix.dims:
-        matrix = matrix.mean("sample", skipna=True)
+    if "scan" in matrix.dims:
+        matrix = matrix.mean("scan", skipna=True)
     if "spi" in matrix.dims and matrix.sizes["spi"] == 1:
         matrix = matrix.isel(spi=0)
     title = (
@@ -230,7 +230,7 @@ def chord(
 
     Examples
     --------
-    >>> fc = sclcs.spi.compute(np.random.default_rng(0).normal(size=(5, 80)), "pearson")
+    >>> fc = sclcs.compute(np.random.default_rng(0).normal(size=(80, 5)), "pearson")
     >>> len(sclcs.report.plot.chord(fc, shown=4).patches)
     4
     """
@@ -303,7 +303,7 @@ def geometry(
 
     Examples
     --------
-    >>> fc = sclcs.spi.compute(np.random.default_rng(0).normal(size=(6, 5, 80)), "panel")
+    >>> fc = sclcs.compute(np.random.default_rng(0).normal(size=(6, 80, 5)), "panel")
     >>> sclcs.report.plot.geometry(fc).get_title(loc="left").startswith("Geometry of")
     True
     """
@@ -338,16 +338,16 @@ def _known(geometry: object) -> Geometry:
         return shipped_geometry()
     if isinstance(geometry, Geometry):
         return geometry
-    if getattr(geometry, "dims", None) != ("spi", "sample", "source", "target"):
+    if getattr(geometry, "dims", None) != ("spi", "scan", "source", "target"):
         raise InputError(
             "Expected a Geometry, or an array (spi, sample, source, target) from "
             f"sclcs.spi.compute, got {type(geometry).__name__}."
         )
     matrices: xr.DataArray = geometry  # type: ignore[assignment]
-    complete = (matrices["status"] == "ok").all("sample").to_numpy()
+    complete = (matrices["status"] == "ok").all("scan").to_numpy()
     names = [str(name) for name in matrices["spi"].to_numpy()[complete]]
     kernels = [make_kernel(found).similarity for found in matrices.to_numpy()[complete]]
-    return measure_geometry(names, kernels, np.arange(matrices.sizes["sample"]))
+    return measure_geometry(names, kernels, np.arange(matrices.sizes["scan"]))
 
 
 def _by_score(known: Geometry, ranking: Ranking) -> dict[str, Any]:
@@ -414,7 +414,7 @@ def matrix(
 
     Examples
     --------
-    >>> fc = sclcs.spi.compute(np.random.default_rng(0).normal(size=(3, 5, 80)), "pearson")
+    >>> fc = sclcs.compute(np.random.default_rng(0).normal(size=(3, 80, 5)), "pearson")
     >>> matrix(fc).get_title(loc="left")
     'Pearson correlation'
     """

@@ -21,7 +21,14 @@ from sclcs.cohort import Cohort
 from sclcs.run_folder import Budget, RunFolder, parse_budget, percent_words, time_words
 from sclcs.runs.costs import CohortShape, Pilots
 from sclcs.runs.stages import Stage
-from sclcs.spi import OperatorCost, compute, operator_cost, resolve, seconds_per_sample, warm_up
+from sclcs.spi import (
+    OperatorCost,
+    compute_batch,
+    operator_cost,
+    resolve,
+    seconds_per_sample,
+    warm_up,
+)
 
 if TYPE_CHECKING:
     from sclcs.runs.order import RunOrder
@@ -327,7 +334,7 @@ def record_speed(folder: RunFolder, cohort: Cohort) -> None:
 
 def _seconds_for(signals: NDArray[np.float64], operators: list[str]) -> float:
     begun = time.process_time()
-    compute(signals, operators)
+    compute_batch(signals, operators)
     return time.process_time() - begun
 
 

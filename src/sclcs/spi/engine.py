@@ -266,7 +266,7 @@ def compute_batch(
     memory_bytes: int = DEFAULT_MEMORY,
     regions: Sequence[str] | None = None,
 ) -> xr.DataArray:
-    """Compute matrices of arrays; :func:`sclcs.spi.compute` explains it all.
+    """Compute matrices of arrays (sample, region, time); :func:`sclcs.compute` explains it all.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def _compute_by_length(
     if len(parts) == 1:
         return parts[0]
     order = np.argsort(np.concatenate([rows for _, rows in by_length(lengths)]))
-    joined: xr.DataArray = xr.concat(parts, dim="sample").isel(sample=order)
+    joined: xr.DataArray = xr.concat(parts, dim="scan").isel(scan=order)
     return joined
 
 
@@ -494,16 +494,16 @@ def _labelled(  # noqa: PLR0917 - everything that is labelled
     units = [operator_units(identifier) for identifier in identifiers]
     return xr.DataArray(
         values,
-        dims=("spi", "sample", "source", "target"),
+        dims=("spi", "scan", "source", "target"),
         coords={
             "spi": identifiers,
-            "sample": np.arange(n_samples) if sample_keys is None else list(sample_keys),
+            "scan": np.arange(n_samples) if sample_keys is None else list(sample_keys),
             "source": names,
             "target": names,
             "operator": ("spi", [operator_name(identifier) for identifier in identifiers]),
             "units": ("spi", units),
-            "status": (("spi", "sample"), np.array(status, dtype=str)),
-            "reason": (("spi", "sample"), np.array(reason, dtype=str)),
+            "status": (("spi", "scan"), np.array(status, dtype=str)),
+            "reason": (("spi", "scan"), np.array(reason, dtype=str)),
         },
         name="fc",
         attrs={

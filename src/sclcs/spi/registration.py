@@ -84,8 +84,8 @@ def register(
     >>> def mean_product(x, y):
     ...     return (x * y).mean()
     >>> register("mean-product", mean_product, takes="pair", version="1")
-    >>> signals = np.random.default_rng(0).normal(size=(3, 5, 80))
-    >>> sclcs.spi.compute(signals, ["mean-product", "pearson"]).shape
+    >>> signals = np.random.default_rng(0).normal(size=(3, 80, 5))
+    >>> sclcs.compute(signals, ["mean-product", "pearson"]).shape
     (2, 3, 5, 5)
     >>> unregister("mean-product")
     """

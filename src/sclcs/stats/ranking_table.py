@@ -268,6 +268,18 @@ class Ranking:
         """The scores by operator; NaN for those without."""
         return self.table.set_index("spi")["score"]
 
+    @property
+    def best(self) -> str:
+        """The operator with the highest score, under the name people know best."""
+        self.expect_scores()
+        return str(self.groups["spi"].iloc[0])
+
+    def plot(self, **options: Any) -> Any:  # noqa: ANN401 - matplotlib's axes
+        """Draw the best operators with their intervals, see :func:`sclcs.plot.ranking`."""
+        import sclcs  # pictures are a room further on
+
+        return sclcs.plot.ranking(self, **options)
+
     def expect_scores(self) -> None:
         """Raise if no operator has a score; the reason says which set is degenerate."""
         if not self.table["score"].notna().any():

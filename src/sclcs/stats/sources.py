@@ -137,8 +137,8 @@ class ArraySource:
         Parameters
         ----------
         fc : xarray.DataArray
-            With the dimensions (spi, sample, source, target). Samples named by
-            ``sample_keys`` are matched by name, numbered ones by order.
+            With the dimensions (spi, scan, source, target). Scans with names are matched by
+            them, numbered ones by order.
         cohort : Cohort
             The cohort it was computed from, or a larger one.
 
@@ -148,16 +148,16 @@ class ArraySource:
         """
         from sclcs.spi import status_table
 
-        wanted = ("spi", "sample", "source", "target")
+        wanted = ("spi", "scan", "source", "target")
         if tuple(fc.dims) != wanted:
             raise InputError(f"Expected the dimensions {wanted}, got {tuple(fc.dims)}.")
-        names = fc["sample"].to_numpy()
+        names = fc["scan"].to_numpy()
         if names.dtype.kind in "UO":
             cohort = cohort.take([str(name) for name in names])
         elif len(names) != len(cohort):
             raise InputError(
                 f"The matrices have {len(names)} numbered samples, the cohort has {len(cohort)}; "
-                "give compute(..., sample_keys=cohort.sample_ids), or the matching cohort."
+                "compute them of the cohort itself, or give the matching cohort."
             )
         status = status_table(fc) if {"status", "reason"} <= set(fc.coords) else None
         return cls(fc.to_numpy(), [str(name) for name in fc["spi"].to_numpy()], cohort, status)

@@ -319,7 +319,7 @@ class FCStore:
         Returns
         -------
         xarray.DataArray
-            Float32 with the dimensions (spi, sample, source, target).
+            Float32 with the dimensions (spi, scan, source, target).
         """
         import xarray as xr
 
@@ -331,10 +331,10 @@ class FCStore:
             values[place] = self.matrices(name)
         return xr.DataArray(
             values,
-            dims=("spi", "sample", "source", "target"),
+            dims=("spi", "scan", "source", "target"),
             coords={
                 "spi": names,
-                "sample": self.sample_ids,
+                "scan": self.sample_ids,
                 "source": list(self.regions),
                 "target": list(self.regions),
             },
