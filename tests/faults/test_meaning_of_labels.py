@@ -16,12 +16,12 @@ from sclcs import Cohort
 from sclcs._core.errors import InputError, SclcsError, UnreadableFileError
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.loading import label_cohort
-from sclcs.cohort.scans import Scans
+from sclcs.cohort.series import scans_of_series
 from sclcs.stats import make_question
 
 N = 24
 SUBJECTS = [f"s{k:02d}" for k in range(N)]
-SIGNALS = list(np.random.default_rng(5).normal(size=(N, 3, 11)))
+SIGNALS = list(np.random.default_rng(5).normal(size=(N, 11, 3)))
 AGES = [str(18 + 2 * k) for k in range(N)]
 GROUP = ["HC", "MDD"] * (N // 2)
 
@@ -30,7 +30,7 @@ def imported(folder, cells, name="age", **options):
     table = folder / "labels.csv"
     lines = [f"{subject}\t{cell}" for subject, cell in zip(SUBJECTS, cells, strict=True)]
     table.with_suffix(".tsv").write_text("\n".join([f"subject\t{name}", *lines]), encoding="utf-8")
-    scans = Scans.from_arrays(SIGNALS, SUBJECTS, tr=2.0)
+    scans = scans_of_series(dict(zip(SUBJECTS, SIGNALS, strict=True)), tr=2.0)
     read = attach_labels(scans, read_label_table(table.with_suffix(".tsv")))
     return read.to_cohort(**options)
 

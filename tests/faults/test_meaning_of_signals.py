@@ -8,7 +8,7 @@ from sclcs import Cohort
 from sclcs._core.errors import InputError
 from sclcs.cohort.check import check_cohort, check_scans
 from sclcs.cohort.plausible import Lookalikes
-from sclcs.cohort.scans import Scans
+from sclcs.cohort.series import scans_of_series
 
 N, REGIONS, TIMES = 9, 5, 83
 NAMES = [f"r{k}" for k in range(REGIONS)]
@@ -24,9 +24,14 @@ def make_scans(seed=0, n=N, times=TIMES):
     return [scan[:, :times] for scan in smooth]
 
 
+def scans_of(arrays, regions=NAMES, tr=None):
+    named = {name: scan.T for name, scan in zip(IDS, arrays, strict=False)}
+    return scans_of_series(named, regions=regions, tr=tr)
+
+
 def kinds_of(arrays, **options):
     """Return the kinds of problems of scans, as `check` and an import find them."""
-    scans = Scans.from_arrays(arrays, IDS[: len(arrays)], regions=NAMES, tr=2.0)
+    scans = scans_of(arrays, tr=2.0)
     found = [problem for problem in check_scans(scans) if problem.kind != "missing-value"]
     fatal = {problem.kind for problem in found if problem.fatal}
     if fatal:
@@ -123,8 +128,8 @@ def test_clean_signals_raise_no_question(seed, scale):
 def test_offsets_lose_no_digits(offset, caplog):
     clean = make_scans(4)
     arrays = [scan + offset for scan in clean]
-    kept = Scans.from_arrays(arrays, IDS).to_cohort().signals
-    expected = Scans.from_arrays(clean, IDS).to_cohort().signals
+    kept = scans_of(arrays).to_cohort().signals
+    expected = scans_of(clean).to_cohort().signals
     for one, other in zip(np.asarray(kept), np.asarray(expected), strict=True):
         np.testing.assert_allclose(np.corrcoef(one), np.corrcoef(other), atol=2e-6)
     assert "were centred" in caplog.text
@@ -134,26 +139,26 @@ def test_offsets_lose_no_digits(offset, caplog):
 
 def test_digits_that_the_source_lost_are_noted():
     arrays = [(scan + 1e6).astype(np.float32) for scan in make_scans(4)]
-    scans = Scans.from_arrays(arrays, IDS, regions=NAMES)
+    scans = scans_of(arrays)
     assert {problem.kind for problem in check_scans(scans)} == {"lost-digits"}
 
 
 def test_equal_scans_are_all_left_out_on_request():
     arrays = make_scans(3)
     arrays[6] = arrays[1].copy()
-    cohort = Scans.from_arrays(arrays, IDS).to_cohort(on_bad="skip")
+    cohort = scans_of(arrays).to_cohort(on_bad="skip")
     assert [name for name in IDS if name not in cohort.sample_ids] == ["s1", "s6"]
     assert {entry["where"] for entry in cohort.provenance["excluded"]} == {"s1", "s6"}
 
 
 def test_windows_of_one_scan_are_not_compared():
-    cohort = Scans.from_arrays(make_scans(3), IDS).to_cohort(window=60, stride=2)
+    cohort = scans_of(make_scans(3)).to_cohort(window=60, stride=2)
     assert not any("scan" in problem.kind for problem in check_cohort(cohort))
 
 
 @pytest.mark.parametrize("tr", [2000.0, 720.0, 250.0])
 def test_a_repetition_time_in_milliseconds_is_refused(tr, tmp_path):
-    scans = Scans.from_arrays(make_scans(3), IDS, tr=tr)
+    scans = scans_of(make_scans(3), tr=tr)
     assert "implausible-tr" in {problem.kind for problem in check_scans(scans)}
     with pytest.raises(InputError, match="milliseconds"):
         scans.to_cohort(tmp_path / "c.zarr")
