@@ -41,7 +41,7 @@ FAMILY_VERSIONS: Mapping[str, int] = MappingProxyType(
         "cointegration": 2,
         "covariance": 3,  # 2: graphical lasso: the same numbers on every processor
         "cross_mapping": 2,
-        "dependence": 3,  # 2: lagged mgc and dcorr: ties are ties, on every processor
+        "dependence": 4,  # 2: lagged mgc and dcorr: ties are ties, on every processor
         "distance": 2,
         "elastic_barycenter": 3,  # 3: softdtw alone moves again (2e-13)
         "spectral_factor": 2,  # copies of a region are singular, on every processor

@@ -82,6 +82,19 @@ def test_lagged_equals_hyppo(name, test, max_lag):
     np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("digits", [0, 9])
+def test_distance_correlation_of_long_records_is_that_of_their_matrices(digits):
+    signals = np.round(coupled(n_samples=1, n_regions=3, n_times=400), digits)
+    distances = np.abs(signals[0, :, :, None] - signals[0, :, None, :])
+    means = distances.mean(axis=1, keepdims=True)
+    centred = distances - means - means.swapaxes(1, 2) + distances.mean(axis=(1, 2), keepdims=True)
+    products = np.einsum("ist,jst->ij", centred, centred)
+    norms = np.sqrt(np.diagonal(products))
+    expected = np.sqrt(products / np.outer(norms, norms))
+    np.fill_diagonal(expected, np.nan)
+    np.testing.assert_allclose(compute(signals, "dcorr_biased")[0], expected, rtol=1e-10)
+
+
 def test_lagged_terms_add_up():
     signals = coupled(n_samples=1, n_regions=4, n_times=33)
     distances = np.abs(signals[0, :, :, None] - signals[0, :, None, :])

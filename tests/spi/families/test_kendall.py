@@ -13,7 +13,7 @@ def scipy_tau(x, y):
     return stats.kendalltau(x, y).statistic
 
 
-@pytest.mark.parametrize("n_times", [2, 3, 12, 41, 64, 65, 130])
+@pytest.mark.parametrize("n_times", [2, 3, 12, 41, 64, 65, 130, 400])
 def test_equals_scipy(n_times):
     signals = coupled(n_times=n_times)
     out = run(kendall, signals)
@@ -31,7 +31,18 @@ def test_equals_scipy_with_ties(values):
     np.testing.assert_allclose(run(kendall, signals)["kendalltau"], expected, atol=1e-14)
 
 
-def test_blocks_do_not_change_the_result():
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_packed_and_ranked_records_have_the_same_numbers(monkeypatch, digits):
+    signals = np.round(coupled(n_times=90), digits)
+    monkeypatch.setattr(kendall, "_RANKING", 1e9)
+    packed = run(kendall, signals)
+    monkeypatch.setattr(kendall, "_RANKING", 1e-9)
+    for name, matrix in run(kendall, signals).items():
+        np.testing.assert_array_equal(packed[name], matrix)
+
+
+def test_blocks_do_not_change_the_result(monkeypatch):
+    monkeypatch.setattr(kendall, "_RANKING", 1e9)
     signals = np.round(coupled(n_times=50), 1)
     small = run(kendall, signals, memory_bytes=2000)
     whole = run(kendall, signals)

@@ -2,7 +2,8 @@
 
 The sign of x[t] - x[s] over all s < t is packed into bits, once per row. The concordant minus
 discordant count of two rows is then a population count of a few machine words: exact integers,
-and for T = 70 only 38 words per pair. Long records are worked off in blocks of s.
+and for T = 70 only 38 words per pair. Records that are long for their number of regions are
+ranked instead: a tree of counts by rank tells in T log T how many points before are lower.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["MEMBERS", "compute"]
 _Words = NDArray[np.uint64]
 _Counts = NDArray[np.int64]
 _WORD_BITS = 64
+_RANKING = 1.75  # steps of packing that one of ranking takes
 
 
 MEMBERS: Mapping[str, Form] = both_forms("kendalltau")
@@ -48,15 +50,22 @@ def compute(signals: Array, members: Collection[str], context: FamilyContext) ->
 
 def _tau_b(rows: Array, memory_bytes: int) -> Array:
     n_regions, n_times = rows.shape
+    rows = np.ascontiguousarray(rows)
+    # To pack costs T²/2 steps per region, to compare T²/128 words per pair, to rank T log T.
+    if n_times / 2 + n_regions * n_times / 256 > _RANKING * n_regions * np.log2(n_times):
+        return _normalised(*_by_ranks(rows))
     score = np.zeros((n_regions, n_regions), dtype=np.int64)
     untied = np.zeros(n_regions, dtype=np.int64)
-    rows = np.ascontiguousarray(rows)
     block = _block_of_starts(n_regions, n_times, memory_bytes)
     for start in range(0, n_times - 1, block):
         stop = min(start + block, n_times - 1)
         n_pairs = sum(n_times - 1 - s for s in range(start, stop))
         rising, falling = _pack(rows, start, stop, n_pairs // _WORD_BITS + 1)
         _add_scores(rising, falling, n_pairs, score, untied)
+    return _normalised(score, untied)
+
+
+def _normalised(score: _Counts, untied: _Counts) -> Array:
     norm = np.sqrt(untied.astype(np.float64))
     tau: Array = np.clip(score / (norm[:, None] * norm[None, :]), -1.0, 1.0)
     return tau
@@ -66,6 +75,58 @@ def _block_of_starts(n_regions: int, n_times: int, memory_bytes: int) -> int:
     """Count the starts s whose two masks, T bits each at most, fit in half of the memory."""
     bytes_per_start = 2 * n_regions * n_times / 8
     return max(1, int(memory_bytes / 2 / bytes_per_start))
+
+
+def _by_ranks(rows: Array) -> tuple[_Counts, _Counts]:
+    """Return concordant minus discordant counts, and the untied counts."""
+    n_regions, n_times = rows.shape
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    steps = np.ones((n_regions, n_times), dtype=np.int64)
+    steps[:, 1:] = ordered[:, 1:] > ordered[:, :-1]
+    ranks = np.empty_like(steps)
+    np.put_along_axis(ranks, order, steps.cumsum(axis=1), axis=1)
+    untied = np.full(n_regions, n_times * (n_times - 1) // 2)
+    for region in range(n_regions):
+        ties = np.bincount(ranks[region])
+        untied[region] -= (ties * (ties - 1) // 2).sum()
+    return _ranked_scores(order, ranks), untied
+
+
+@kernel
+def _ranked_scores(orders: _Counts, ranks: _Counts) -> _Counts:
+    n_regions, n_times = ranks.shape
+    score = np.zeros((n_regions, n_regions), dtype=np.int64)
+    tree = np.empty(n_times + 1, dtype=np.int32)
+    for i in range(n_regions):
+        order, own = orders[i], ranks[i]
+        for j in range(i):
+            for k in range(n_times + 1):
+                tree[k] = 0
+            total = start = 0
+            while start < n_times:
+                stop = start
+                while stop < n_times and own[order[stop]] == own[order[start]]:
+                    rank = ranks[j, order[stop]]
+                    # Twice those below, as many again that are equal, less all before.
+                    place = rank - 1
+                    while place > 0:
+                        total += tree[place]
+                        place &= place - 1
+                    place = rank
+                    while place > 0:
+                        total += tree[place]
+                        place &= place - 1
+                    total -= start
+                    stop += 1
+                for k in range(start, stop):
+                    place = ranks[j, order[k]]
+                    while place <= n_times:
+                        tree[place] += 1
+                        place += place & -place
+                start = stop
+            score[i, j] = score[j, i] = total
+    return score
 
 
 @kernel

@@ -6,22 +6,23 @@ two centred matrices sum to
     sum a_st b_st - 2/n sum a_s b_s + a b / n^2                    (double-centred, biased)
     sum a_st b_st - 2/(n-2) sum a_s b_s + a b / ((n-1)(n-2))       (U-centred, unbiased)
 
-so that the first term, over all pairs of regions at once, is one matrix product.
+No distance matrix is made: sorted series give row sums and products in T log T (Huo and Szekely,
+2016). With a lag, what is compared are distances between rows of distance matrices, as in hyppo;
+there the first term is one matrix product over all pairs of regions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sclcs.spi.families.dependence.multiscale import (
     LaggedDistances,
-    Neighbourhoods,
     multiscale_correlations,
     neighbourhoods,
     series_distances,
@@ -35,44 +36,103 @@ __all__ = [
     "MEMBERS",
     "DependenceParameters",
     "association_statistics",
-    "centred_sums",
     "centring_factors",
     "compute",
-    "correlate",
+    "distance_correlations",
     "kernel_correlations",
-    "own_sums",
 ]
 
 
 # A centred sum this much smaller than its terms is rounding: the matrix is constant.
 _NOTHING = 1e-13
 
+Indices = NDArray[np.intp]
 
-def centred_sums(first: Array, second: Array, *, biased: bool) -> Array:
-    """Sum the products of centred matrices, (region of first, region of second)."""
-    n = first.shape[-1]
-    by_row, total = centring_factors(n, biased=biased)
+
+def _lagged_correlations(first: Array, second: Array) -> Array:
+    """Return the unbiased distance correlations of (region, time, time) distance matrices."""
+    by_row, total = centring_factors(first.shape[-1], biased=False)
     products = first.reshape(len(first), -1) @ second.reshape(len(second), -1).T
-    rows_first, rows_second = first.sum(axis=2), second.sum(axis=2)
-    totals = np.outer(rows_first.sum(axis=1), rows_second.sum(axis=1))
-    sums: Array = products - by_row * (rows_first @ rows_second.T) + total * totals
-    return sums
+    by_series = [
+        (matrices.sum(axis=2), np.einsum("rst,rst->r", matrices, matrices))
+        for matrices in (first, second)
+    ]
+    return _correlate(products, by_series, by_row, total)
 
 
-def own_sums(matrices: Array, *, biased: bool) -> Array:
-    """Sum the squares of every centred matrix; zero if all that is left is rounding."""
-    by_row, total = centring_factors(matrices.shape[-1], biased=biased)
-    squares = np.einsum("rst,rst->r", matrices, matrices)
-    rows = matrices.sum(axis=2)
-    sums = squares - by_row * (rows * rows).sum(axis=1) + total * rows.sum(axis=1) ** 2
-    return np.where(sums > _NOTHING * squares, sums, 0.0)
+def _correlate(
+    products: Array, by_series: Sequence[tuple[Array, Array]], by_row: float, total: float
+) -> Array:
+    """Centre sums of products and divide them by norms, given row sums and sums of squares."""
+    (first, _), (second, _) = by_series
+    totals = np.outer(first.sum(axis=1), second.sum(axis=1))
+    centred = products - by_row * (first @ second.T) + total * totals
+    own = []
+    for sums, squares in by_series:
+        left = squares - by_row * (sums**2).sum(axis=1) + total * sums.sum(axis=1) ** 2
+        own.append(np.where(left > _NOTHING * squares, left, 0.0))
+    norms = np.sqrt(np.outer(*own))
+    ratio: Array = np.divide(centred, norms, out=np.zeros_like(centred), where=norms > 0.0)
+    return ratio
 
 
-def correlate(products: Array, own_first: Array, own_second: Array, *, biased: bool) -> Array:
-    """Divide sums of products by their norms: distance correlations."""
-    norms = np.sqrt(np.outer(own_first, own_second))
-    ratio = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0.0)
-    return np.sqrt(np.maximum(ratio, 0.0)) if biased else ratio
+def distance_correlations(rows: Array) -> tuple[Array, Array]:
+    """Return the unbiased and the biased distance correlation of all pairs of series."""
+    n = rows.shape[1]
+    rows = np.ascontiguousarray(rows)
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    before = ordered.cumsum(axis=1) - ordered
+    distances = ordered * (2.0 * np.arange(n) - n) + ordered.sum(axis=1)[:, None] - 2.0 * before
+    sums = np.empty_like(rows)
+    np.put_along_axis(sums, order, distances, axis=1)
+    squares = 2.0 * n * (rows**2).sum(axis=1) - 2.0 * rows.sum(axis=1) ** 2
+    products = np.zeros((len(rows), len(rows)))
+    _add_products(rows, order, np.argsort(order, axis=1), products)
+    unbiased, biased = (
+        _correlate(products, [(sums, squares)] * 2, *centring_factors(n, biased=biased))
+        for biased in (False, True)
+    )
+    return unbiased, np.sqrt(np.maximum(biased, 0.0))
+
+
+@kernel
+def _add_products(rows: Array, orders: Indices, ranks: Indices, out: Array) -> None:
+    """Sum |x_s - x_t| |y_s - y_t| with the signs told by the order of both.
+
+    In the order of x, a tree of partial sums by the rank of y knows the number of the points
+    before with a smaller y, and the sums of their x, y and x y.
+    """
+    n_regions, n = rows.shape
+    tree = np.empty((n + 1, 4))
+    for i in range(n_regions):
+        for j in range(i):
+            for k in range(n + 1):
+                for part in range(4):
+                    tree[k, part] = 0.0
+            rising = sum_x = sum_y = sum_xy = 0.0
+            for k in range(n):
+                t = orders[i, k]
+                x, y = rows[i, t], rows[j, t]
+                sum_x, sum_y, sum_xy = sum_x + x, sum_y + y, sum_xy + x * y
+                number = before_x = before_y = before_xy = 0.0
+                place = ranks[j, t]
+                while place > 0:
+                    number += tree[place, 0]
+                    before_x += tree[place, 1]
+                    before_y += tree[place, 2]
+                    before_xy += tree[place, 3]
+                    place &= place - 1
+                rising += (number * y - before_y) * x - before_x * y + before_xy
+                place = ranks[j, t] + 1
+                while place <= n:
+                    tree[place, 0] += 1.0
+                    tree[place, 1] += x
+                    tree[place, 2] += y
+                    tree[place, 3] += x * y
+                    place += place & -place
+            # Pairs that rise together count twice, less all pairs as if they did.
+            out[i, j] = out[j, i] = 4.0 * rising - 2.0 * (n * sum_xy - sum_x * sum_y)
 
 
 def centring_factors(n_times: int, *, biased: bool) -> tuple[float, float]:
@@ -298,9 +358,12 @@ def _compute_sample(rows: Array, members: Collection[str], memory_bytes: int) ->
         found["hhg", 0] = association_statistics(rows, memory_bytes)
     if wanted & {"hsic", "hsic_biased"}:
         found["hsic", 0], found["hsic_biased", 0] = kernel_correlations(rows)
-    compared = [p for p in asked if p.statistic in _COMPARISONS]
+    if wanted & {"dcorr", "dcorr_biased"}:
+        found["dcorr", 0], found["dcorr_biased", 0] = distance_correlations(rows)
+    wanted_lags = {(p.statistic, lag) for p in asked for lag in range(p.max_lag + 1)}
+    compared = {(s, lag) for s, lag in wanted_lags if s == "mgc" or (s == "dcorr" and lag > 0)}
     if compared:
-        found |= _dependence_compare(rows, compared, memory_bytes)
+        found |= _compare_all(rows, compared, memory_bytes)
     return {name: _sum_over_lags(found, MEMBERS[name], rows.shape[-1]) for name in members}
 
 
@@ -315,56 +378,11 @@ def _sum_over_lags(
     return total
 
 
-@dataclass(frozen=True)
-class _Distances:
-    """Distance matrices of some regions, (region, time, time), and what is made of them."""
-
-    values: Array
-
-    @cached_property
-    def neighbourhoods(self) -> Neighbourhoods:
-        return neighbourhoods(self.values)
-
-    @cached_property
-    def own_sums(self) -> Array:
-        return own_sums(self.values, biased=False)
-
-    @cached_property
-    def own_sums_biased(self) -> Array:
-        return own_sums(self.values, biased=True)
-
-
-def _distance_correlations(first: _Distances, second: _Distances) -> Array:
-    products = centred_sums(first.values, second.values, biased=False)
-    return correlate(products, first.own_sums, second.own_sums, biased=False)
-
-
-def _biased_distance_correlations(first: _Distances, second: _Distances) -> Array:
-    products = centred_sums(first.values, second.values, biased=True)
-    return correlate(products, first.own_sums_biased, second.own_sums_biased, biased=True)
-
-
-def _multiscale_correlations(first: _Distances, second: _Distances) -> Array:
-    return multiscale_correlations(
-        first.neighbourhoods, second.neighbourhoods, only_upper=first is second
-    )
-
-
-_COMPARISONS: Mapping[Statistic, Callable[[_Distances, _Distances], Array]] = MappingProxyType(
-    {
-        "dcorr": _distance_correlations,
-        "dcorr_biased": _biased_distance_correlations,
-        "mgc": _multiscale_correlations,
-    }
-)
-
-
-def _dependence_compare(
-    rows: Array, asked: Collection[DependenceParameters], memory_bytes: int
+def _compare_all(
+    rows: Array, wanted: Collection[tuple[Statistic, int]], memory_bytes: int
 ) -> dict[tuple[Statistic, int], Array]:
-    """Compare the distance matrices of all pairs at all lags, the first of a pair later."""
+    """Compare the distance matrices of all pairs at some lags, the first of a pair later."""
     n_regions, n_times = rows.shape
-    wanted = {(p.statistic, lag) for p in asked for lag in range(p.max_lag + 1)}
     out = {key: np.zeros((n_regions, n_regions)) for key in wanted}
     per_region = 2 * _BYTES_PER_DISTANCE * n_times**2
     budget = max(memory_bytes, _LEAST_MEMORY)
@@ -392,13 +410,16 @@ def _compare_blocks(
     later = LaggedDistances(distances, largest, later=True)
     earlier = LaggedDistances(others, largest, later=False)
     for lag in range(largest, 0, -1):
-        first, second = _Distances(later.at(lag)), _Distances(earlier.at(lag))
-        for statistic in (s for s, at in out if at == lag):
-            out[statistic, lag][above, beside] = _COMPARISONS[statistic](first, second)
-    if not mirrored:
-        first = _Distances(distances)
-        second = first if above == beside else _Distances(others)
-        for statistic in (s for s, at in out if at == 0):
-            block = _COMPARISONS[statistic](first, second)
-            out[statistic, 0][above, beside] = block
-            out[statistic, 0][beside, above] = block.T
+        first, second = later.at(lag), earlier.at(lag)
+        if ("dcorr", lag) in out:
+            out["dcorr", lag][above, beside] = _lagged_correlations(first, second)
+        if ("mgc", lag) in out:
+            near = neighbourhoods(first), neighbourhoods(second)
+            out["mgc", lag][above, beside] = multiscale_correlations(*near, only_upper=False)
+    if ("mgc", 0) in out and not mirrored:
+        near_first = neighbourhoods(distances)
+        near_second = near_first if above == beside else neighbourhoods(others)
+        same = above == beside
+        block = multiscale_correlations(near_first, near_second, only_upper=same)
+        out["mgc", 0][above, beside] = block
+        out["mgc", 0][beside, above] = block.T
