@@ -21,9 +21,9 @@ def matrices():
     ("given", "message"),
     [
         ("scans.npz", "Expected a list of arrays"),
-        ([], "at least one scan, found none"),
-        ([SCANS[0], RNG.normal(size=(40, 6))], "the same regions"),
-        ([SCANS[0][:, 0]], "the same regions"),
+        ([], "at least one scan, found 0 scans"),
+        ([SCANS[0], RNG.normal(size=(40, 6))], "axes look swapped"),
+        ([SCANS[0][:, 0]], "every scan as an array"),
         ([np.where(SCANS[0] > 2, np.nan, SCANS[0]) * np.nan], "NaN or infinite"),
     ],
 )

@@ -31,7 +31,9 @@ def test_every_sample_is_computed_as_if_it_were_alone(scans):
     found = FCTransformer(SYMMETRIC).fit_transform(scans)
     assert found.shape == (7, 4, 4)
     for scan, matrix in zip(scans, found, strict=True):
-        np.testing.assert_array_equal(matrix, compute(scan.T, SYMMETRIC).to_numpy()[0, 0])
+        expected = compute(scan.T, SYMMETRIC).to_numpy()[0, 0]
+        np.fill_diagonal(expected, 1.0)
+        np.testing.assert_array_equal(matrix, expected)
 
 
 def test_an_array_is_a_list_of_samples(scans):
@@ -82,13 +84,50 @@ def test_several_operators(scans):
 
 
 def test_the_diagonal_is_what_is_asked_for(scans):
-    assert np.isnan(FCTransformer().fit_transform(scans)[:, 0, 0]).all()
-    one = FCTransformer(diagonal=1.0).fit_transform(scans)
-    assert (np.diagonal(one, axis1=1, axis2=2) == 1).all()
-    kept = FCTransformer(vectorize=True, discard_diagonal=False, diagonal=1.0).fit_transform(scans)
+    for spi in ("pearson", "partial", "spearman", SYMMETRIC):
+        assert (np.diagonal(FCTransformer(spi).fit_transform(scans), axis1=1, axis2=2) == 1).all()
+    assert np.isnan(FCTransformer(DIRECTED).fit_transform(scans)[:, 0, 0]).all()
+    zero = FCTransformer([DIRECTED, SYMMETRIC], diagonal=0.0).fit_transform(scans)
+    assert (np.diagonal(zero, axis1=2, axis2=3) == 0).all()
+    kept = FCTransformer(vectorize=True, discard_diagonal=False).fit_transform(scans)
     assert kept.shape == (7, 10)
-    with pytest.raises(InputError, match="diagonal"):
-        FCTransformer(vectorize=True, discard_diagonal=False).fit(scans)
+    with pytest.raises(InputError, match="diagonal would hold NaN, because gc_gaussian"):
+        FCTransformer(DIRECTED, vectorize=True, discard_diagonal=False).fit(scans)
+
+
+def test_what_nilearn_has_is_as_nilearn_has_it(scans):
+    connectome = pytest.importorskip("nilearn.connectome")
+    from sklearn.covariance import EmpiricalCovariance
+
+    scaled = [scan * [1, 5, 0.2, 30] for scan in scans]
+    plain = np.array([np.corrcoef(scan.T) for scan in scaled])
+    theirs = {
+        "pearson": {"cov_estimator": EmpiricalCovariance(), "kind": "correlation"},
+        "partial": {"kind": "partial correlation"},
+        "tangent": {"kind": "tangent"},
+    }
+    for options in ({}, {"vectorize": True, "discard_diagonal": True}):
+        for spi, arguments in theirs.items():
+            measure = connectome.ConnectivityMeasure(**arguments, **options)
+            ours = FCTransformer(spi, **options).fit_transform(scaled)
+            np.testing.assert_allclose(ours, measure.fit_transform(scaled), atol=1e-12)
+    np.testing.assert_allclose(FCTransformer().fit_transform(scaled), plain, atol=1e-12)
+    several = FCTransformer(list(theirs)).fit_transform(scaled)
+    assert several.shape == (7, 3, 4, 4)
+    np.testing.assert_allclose(several[:, 0], plain, atol=1e-12)
+
+
+def test_named_data_arrays_go_by_the_names_of_their_dimensions(scans):
+    import xarray as xr
+
+    named = [xr.DataArray(scan.T, dims=("region", "time")) for scan in scans]
+    expected = FCTransformer().fit_transform(scans)
+    np.testing.assert_array_equal(FCTransformer().fit_transform(named), expected)
+    ragged = np.empty(len(scans), dtype=object)
+    ragged[:] = scans
+    np.testing.assert_array_equal(FCTransformer().fit_transform(ragged), expected)
+    with pytest.raises(InputError, match=r"axes look swapped"):
+        FCTransformer().fit([scan.T for scan in scans])
 
 
 def test_feature_names(scans):
@@ -124,7 +163,7 @@ def test_a_pipeline_learns_and_can_choose_its_operator():
     pipe = make_pipeline(FCTransformer(vectorize=True), LogisticRegression())
     assert cross_val_score(pipe, scans, labels, cv=3).mean() > 0.9
     grid = GridSearchCV(
-        pipe, {"fctransformer__spi": ["kendalltau", "cov_EmpiricalCovariance"]}, cv=2
+        pipe, {"fctransformer__spi": ["kendalltau", ["pearson", "tangent"]]}, cv=2
     ).fit(scans, labels)
     assert grid.best_score_ > 0.9
 
@@ -173,9 +212,9 @@ def test_failures_are_warned_about_with_their_reason(scans):
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ([], "0 samples"),
-        (np.zeros((5, 6)), "sample 0: 1 dimensions.*into a list"),
-        ([np.ones((9, 3)), np.ones((9, 4))], "3, 4 regions"),
+        ([], "0 scans"),
+        (np.zeros((5, 6)), "single scan into a list"),
+        ([np.ones((9, 3)), np.ones((9, 4))], "axes look swapped"),
         ([np.full((9, 3), np.nan)], "NaN or infinity"),
         ([np.ones((1, 3))], "1 time points x 3 regions"),
         ([np.array([["a", "b"]] * 3)], "type"),
@@ -221,8 +260,8 @@ def test_nullable_columns_are_numbers(scans):
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ([np.ma.masked_greater(np.arange(20.0).reshape(10, 2), 5)], "sample 0: masked values"),
-        ([[[1, 2], [3]]], "sample 0: no array, but list"),
+        ([np.ma.masked_greater(np.arange(20.0).reshape(10, 2), 5)], "scan 0 .*masked"),
+        ([[[1, 2], [3]]], "scan 0 .*unequal lengths"),
         ({"a": np.ones((9, 2))}, "got dict; put a single scan into a list"),
         (sclcs.simulate_cohort(3, 1, 4, length=20, stride=20), r"got Cohort; .*cohort\.signals"),
     ],

@@ -106,8 +106,9 @@ def _parts(given: object) -> tuple[list[str] | None, list[Any]]:
     dims = getattr(given, "dims", ())
     if {TIME, REGION} & set(dims):
         return _parts_of_data_array(given)
-    if isinstance(given, list | tuple) and not _is_row(given[:1]):
-        return None, list(given)
+    ragged = isinstance(given, np.ndarray) and given.dtype == object and given.ndim == 1
+    if ragged or (isinstance(given, list | tuple) and not _is_row(given[:1])):
+        return None, list(given)  # type: ignore[call-overload]
     values = real_numbers(given, "a list of arrays (time, region)")
     if values.ndim not in {2, 3}:
         raise InputError(
@@ -119,10 +120,8 @@ def _parts(given: object) -> tuple[list[str] | None, list[Any]]:
 
 def _is_row(parts: Sequence[Any]) -> bool:
     """Say whether a list begins with a row of numbers, so that it is one array itself."""
-    part = parts[0] if parts else None
-    if isinstance(part, list | tuple):
-        return bool(part) and not isinstance(part[0], list | tuple)
-    return getattr(part, "ndim", 0) == 1
+    row = parts[0] if parts else None
+    return isinstance(row, list | tuple) and all(isinstance(cell, int | float) for cell in row)
 
 
 def _parts_of_data_array(given: Any) -> tuple[list[str] | None, list[Any]]:  # noqa: ANN401
@@ -178,7 +177,8 @@ def _check_axes(shapes: Sequence[tuple[int, ...]], regions: Sequence[str] | None
         )
     (count,) = counts
     if regions is None:
-        warn_if_swapped(count, max(times), TURN, stacklevel=6)
+        if len(times) == 1:  # lengths that differ tell that they are lengths
+            warn_if_swapped(count, max(times), TURN, stacklevel=6)
     elif len(regions) != count and times == {len(regions)}:
         raise InputError(
             f"The axes look swapped: there are {len(regions)} region names, as many as rows, and "

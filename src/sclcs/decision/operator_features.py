@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs._core import InputError, generator
+from sclcs.cohort import Cohort, read_series
 from sclcs.decision.kernels import ScoreMap, edge_mask, pattern_features
 from sclcs.spi import compute_batch, family_members, operator_facts
 
@@ -43,32 +44,19 @@ class Scans:
 
 def read_scans(X: object, matrices: xr.DataArray | None = None) -> Scans:
     """Return what was given as scans: series, a cohort, or matrices that `compute` made."""
-    if hasattr(X, "dims") and hasattr(X, "coords"):
-        if getattr(X, "ndim", 0) != 4:
+    if "source" in getattr(X, "dims", ()):
+        given: Any = X
+        if given.ndim != 4:
             raise InputError(
                 "Expected matrices with the axes (spi, scan, source, target), found the axes "
-                f"{X.dims}; give what sclcs.spi.compute returns."
+                f"{given.dims}; give what sclcs.compute returns."
             )
-        given: Any = X
         return Scans([], given, int(given.shape[1]), int(given.shape[-1]))
-    if hasattr(X, "signals") and hasattr(X, "lengths"):  # a cohort
+    if isinstance(X, Cohort):
         samples = zip(X.signals[:], X.lengths, strict=True)
         series = [np.asarray(one, dtype=np.float64)[:, :length].T for one, length in samples]
-    elif isinstance(X, list | tuple | np.ndarray):
-        series = [np.asarray(scan, dtype=np.float64) for scan in X]
     else:
-        raise InputError(
-            "Expected a list of arrays (time, region), a Cohort, or matrices of sclcs.spi.compute, "
-            f"found {type(X).__name__}."
-        )
-    if not series:
-        raise InputError("Expected at least one scan, found none.")
-    shapes = {scan.shape[1:] for scan in series}
-    if any(scan.ndim != 2 for scan in series) or len(shapes) > 1:
-        raise InputError(
-            "Expected scans (time, region) with the same regions, found the shapes "
-            f"{sorted({scan.shape for scan in series})[:3]}."
-        )
+        series = [np.asarray(scan, dtype=np.float64) for scan in read_series(X).scans]
     if not all(np.isfinite(scan).all() for scan in series):
         raise InputError("Scans hold NaN or infinite values; repair or leave them out.")
     if matrices is not None and matrices.shape[1] != len(series):

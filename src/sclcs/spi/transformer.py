@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sclcs._core import InputError, check_arguments, name_first
+from sclcs.cohort import Series, read_series
 from sclcs.spi.engine import compute_batch
 from sclcs.spi.numerics.compiling import Array
 from sclcs.spi.numerics.tangent import Tangent, covariances
@@ -22,12 +23,15 @@ from sclcs.spi.versions import TANGENT, resolve
 
 __all__ = ["FCTransformer"]
 
+CORRELATIONS = ("pearson", "partial", "spearmanr", "kendalltau")
+
 
 class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sklearn has no types
     """Turn time series into functional connectivity, with any operator of the catalogue.
 
     It takes what nilearn's ``ConnectivityMeasure`` takes, a list of arrays (time, region) whose
-    lengths may differ, and fits where that fits: pipelines, grid searches, cross-validation.
+    lengths may differ (or data frames, or named data arrays), and fits where that fits:
+    pipelines, grid searches, cross-validation.
     Every sample is transformed by itself; only ``tangent`` is learned from the samples of `fit`
     (the geometric mean of their Ledoit-Wolf covariances, as nilearn's), without labels.
 
@@ -42,8 +46,9 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         diagonal, row by row. Several operators follow one another.
     discard_diagonal : bool
         Whether vectors leave the diagonal out.
-    diagonal : float
-        What stands on the diagonal, where no operator is defined.
+    diagonal : float, optional
+        What stands on the diagonal, where no operator is defined. By default 1 for correlations
+        (Pearson, Spearman, Kendall, partial), as in nilearn, and NaN for the others.
     seed : int
         Of operators that draw random numbers.
     n_jobs : int
@@ -72,7 +77,7 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         *,
         vectorize: bool = False,
         discard_diagonal: bool = True,
-        diagonal: float = float("nan"),
+        diagonal: float | None = None,
         seed: int = 0,
         n_jobs: int = 1,
     ) -> None:
@@ -99,20 +104,19 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         # scikit-learn's constructors take anything; parameters are checked when they are used.
         check_arguments(FCTransformer.__init__, (self,), self.get_params())
-        samples = _check_samples(X)
+        given = _read(X)
         self.spis_ = _resolve(self.spi)
-        plain = [name for name in self.spis_ if name != TANGENT]
-        if plain and self.vectorize and not self.discard_diagonal and np.isnan(self.diagonal):
+        undefined = [name for name in self.spis_ if np.isnan(self._on_diagonal(name))]
+        if undefined and self.vectorize and not self.discard_diagonal:
             raise InputError(
-                "Vectors with the diagonal would hold NaN, because no operator is defined there; "
-                "keep discard_diagonal=True or set diagonal to a number."
+                f"Vectors with the diagonal would hold NaN, because {name_first(undefined)} is not "
+                "defined there; keep discard_diagonal=True or set diagonal to a number."
             )
         if TANGENT in self.spis_:
-            self.tangent_ = Tangent.fit(covariances(samples))
-        self.n_features_in_ = samples[0].shape[1]
-        names = _region_names(X)
-        if names is not None:
-            self.feature_names_in_ = names
+            self.tangent_ = Tangent.fit(covariances(given.scans))
+        self.n_features_in_ = given.scans[0].shape[1]
+        if given.regions is not None:
+            self.feature_names_in_ = np.asarray(given.regions, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self
@@ -133,14 +137,15 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
             an operator cannot be computed.
         """
         check_is_fitted(self)
-        samples = _check_samples(X)
-        if samples[0].shape[1] != self.n_features_in_:
+        given = _read(X)
+        n_regions = given.scans[0].shape[1]
+        if n_regions != self.n_features_in_:
             raise InputError(
-                f"X has {samples[0].shape[1]} features, but {type(self).__name__} is expecting "
+                f"X has {n_regions} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input: the number of regions it was fitted on."
             )
-        self._refuse_other_regions(X)
-        matrices = self._compute(samples)
+        self._refuse_other_regions(given.regions)
+        matrices = self._compute([np.asarray(scan, dtype=np.float64) for scan in given.scans])
         if self.vectorize:
             parts = [
                 matrices[:, place][:, self._mask(name)] for place, name in enumerate(self.spis_)
@@ -181,9 +186,9 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         ]
         return np.asarray(names, dtype=object)
 
-    def _refuse_other_regions(self, X: Sequence[ArrayLike]) -> None:
+    def _refuse_other_regions(self, names: Sequence[str] | None) -> None:
         """Raise if data frames have other columns, or another order, than those of the fit."""
-        names, fitted = _region_names(X), getattr(self, "feature_names_in_", None)
+        fitted = getattr(self, "feature_names_in_", None)
         if names is None or fitted is None or list(names) == list(fitted):
             return
         other = [name for name in names if name not in set(fitted)]
@@ -198,6 +203,11 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
+
+    def _on_diagonal(self, spi: str) -> float:
+        if self.diagonal is not None:
+            return self.diagonal
+        return 1.0 if spi == TANGENT or spi.startswith(CORRELATIONS) else float("nan")
 
     def _mask(self, spi: str) -> NDArray[np.bool_]:
         """Return which entries of an operator's matrix are features, read row by row."""
@@ -220,7 +230,10 @@ class FCTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
                 found = compute_batch(batch, plain, self.n_jobs, seed=self.seed)
                 _warn(found["status"].to_numpy(), found["reason"].to_numpy(), plain, rows)
                 matrices[np.ix_(rows, places)] = found.to_numpy().swapaxes(0, 1)
-        matrices[..., np.arange(size), np.arange(size)] = self.diagonal
+        for place, name in enumerate(self.spis_):
+            known = np.isfinite(matrices[:, place]).any(axis=-1)  # a constant region has nothing
+            diagonal = np.where(known, self._on_diagonal(name), np.nan)
+            matrices[:, place, np.arange(size), np.arange(size)] = diagonal
         if TANGENT in self.spis_:
             matrices[:, self.spis_.index(TANGENT)] = self.tangent_.transform(covariances(samples))
         return matrices
@@ -243,64 +256,29 @@ def _symmetric(spi: str) -> bool:
     return spi == TANGENT or operator_facts()[spi].symmetric
 
 
-def _check_samples(X: Sequence[ArrayLike]) -> list[Array]:
-    """Return the samples as arrays, or name all that cannot be used."""
-    several = isinstance(X, Sized) and isinstance(X, Iterable)
-    if isinstance(X, pd.DataFrame | str | Mapping) or not several:
+def _read(X: object) -> Series:
+    """Return the samples, or name all that cannot be used."""
+    one = isinstance(X, pd.DataFrame | str | Mapping) or getattr(X, "ndim", 3) == 2
+    if one or not (isinstance(X, Sized) and isinstance(X, Iterable)):
         raise InputError(
             f"Expected a list of arrays (time, region), got {type(X).__name__}; put a single scan "
             "into a list, and make one of a cohort: [sample.T for sample in cohort.signals]."
         )
-    if len(X) == 0:
-        raise InputError("Expected at least one sample, found 0 samples; X is empty.")
-    read = [_array(sample) for sample in X]
-    bad = [f"sample {place}: {problem}" for place, (_, problem) in enumerate(read) if problem]
+    found = read_series(X)
+    bad = [f"sample {place}: {_problem(scan)}" for place, scan in enumerate(found.scans)]
+    bad = [text for text in bad if not text.endswith(": ")]
     if bad:
         raise InputError(
             f"Expected arrays of shape (time, region) with finite real numbers, found "
             f"{name_first(bad)}. A single scan goes into a list."
         )
-    samples = [sample for sample, _ in read]
-    regions = sorted({sample.shape[1] for sample in samples})
-    if len(regions) > 1:
-        raise InputError(
-            f"Expected the same regions in every sample, found samples with "
-            f"{name_first(regions)} regions; the axes are (time, region)."
-        )
-    return [np.asarray(sample, dtype=np.float64) for sample in samples]
+    return found
 
 
-def _array(sample: ArrayLike) -> tuple[NDArray[Any], str]:
-    """Return a sample as an array, and what is wrong with it."""
-    if isinstance(sample, pd.DataFrame) and all(kind.kind in "fiu" for kind in sample.dtypes):
-        array = sample.to_numpy(dtype=np.float64, na_value=np.nan)  # also of nullable types
-        return array, _problem(array)
-    try:
-        array = np.asarray(sample)
-    except (ValueError, RuntimeError):  # unequal lists; a tensor that is being differentiated
-        return np.empty((0, 0)), f"no array, but {type(sample).__name__}"
-    masked = isinstance(sample, np.ma.MaskedArray) and np.ma.is_masked(sample)
-    return array, "masked values" if masked else _problem(array)
-
-
-def _problem(sample: NDArray[Any]) -> str:
-    if sample.ndim != 2:
-        return f"{sample.ndim} dimensions"
-    if sample.dtype.kind not in "fiu":
-        return f"type {sample.dtype}"
-    if sample.shape[0] < MINIMUM_TIMES or sample.shape[1] < MINIMUM_REGIONS:
-        return f"{sample.shape[0]} time points x {sample.shape[1]} regions"
-    return "" if np.isfinite(sample).all() else "NaN or infinity"
-
-
-def _region_names(X: Sequence[ArrayLike]) -> NDArray[np.object_] | None:
-    frames = [sample for sample in X if isinstance(sample, pd.DataFrame)]
-    if len(frames) < len(X):
-        return None
-    names = [list(map(str, frame.columns.tolist())) for frame in frames]
-    if any(other != names[0] for other in names):
-        raise InputError("The samples' columns differ: every data frame needs the same regions.")
-    return np.asarray(names[0], dtype=object)
+def _problem(scan: NDArray[Any]) -> str:
+    if scan.shape[0] < MINIMUM_TIMES or scan.shape[1] < MINIMUM_REGIONS:
+        return f"{scan.shape[0]} time points x {scan.shape[1]} regions"
+    return "" if np.isfinite(scan).all() else "NaN or infinity"
 
 
 def _warn(
