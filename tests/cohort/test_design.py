@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sclcs._core.errors import UnknownNameError
-from sclcs.cohort.check import association, cautions, check_design
+from sclcs.cohort.design import association, cautions, check_design
 
 
 def make_samples(**columns):
@@ -71,6 +71,7 @@ def test_small_and_unequal_classes_and_mixed_times_are_named():
     samples = make_samples(diagnosis=["HC"] * 40 + ["MDD"] * 4, tr=[2.0] * 40 + [3.0] * 4)
     assert kinds(check_design(samples, ["diagnosis"])) == {
         ("mixed-tr", "tr"),
+        ("same-as-column", "diagnosis"),
         ("small-class", "diagnosis=MDD"),
         ("unequal-classes", "diagnosis"),
     }

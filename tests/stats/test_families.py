@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from sclcs._core.errors import InputError
+from sclcs.cohort.design import site_column
 from sclcs.stats import make_question
 from sclcs.stats.design import make_design
 from sclcs.stats.effects import operator_effects
 from sclcs.stats.permutations import can_permute, nested, permutation_table
-from sclcs.stats.question import site_column
 from sclcs.stats.views import make_features
 
 ONE_SITE = np.zeros(12, dtype=np.int64)

@@ -1,8 +1,9 @@
-from .check import cautions, check_cohort, check_content, check_design, check_scans
+from .check import check_cohort, check_content, check_scans
 from .cohort import Cohort, samples_for
 from .columns import NEVER_QUANTITIES, unclear, vague_levels
 from .coreset import CoreSet
 from .describe import describe_cohort, describe_scans, preparation
+from .design import cautions, check_design, site_column
 from .loading import join_cohorts, label_cohort, open_source
 from .problems import KINDS, Problem, explain, raise_for
 from .readers.abide import read_abide
@@ -102,6 +103,7 @@ __all__ = [
     "samples_for",
     "scans_of_series",
     "simulate_cohort",
+    "site_column",
     "table_from_csv",
     "table_to_csv",
     "unclear",

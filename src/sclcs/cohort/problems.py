@@ -171,6 +171,26 @@ KINDS: Mapping[str, Kind] = {
         "take it out with --covariates and the name of the column",
         fatal=False,
     ),
+    "goes-with-length": Kind(
+        "Labels that go with the length, the repetition time or the number of scans",
+        "import equally long scans (--truncate, --resample)",
+        fatal=False,
+    ),
+    "goes-with-column": Kind(
+        "Labels that go with another column",
+        "take it out with --covariates and its name if it is not another measure of the same",
+        fatal=False,
+    ),
+    "same-as-column": Kind(
+        "Labels that another column says as well",
+        "no analysis of these subjects tells which of the two is seen",
+        fatal=False,
+    ),
+    "acts-as-site": Kind(
+        "Columns whose groups have scans alike, as sites have",
+        "name it with --within, or take it out with --covariates",
+        fatal=False,
+    ),
     "mixed-tr": Kind(
         "Repetition times that differ between subjects",
         "windows of equal length then last unequally long; take the site out, or resample",

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs._core import InputError, checked, name_first
-from sclcs.cohort import CoreSet, label_column
+from sclcs.cohort import CoreSet, label_column, site_column
 from sclcs.stats.covariates import CovariateForm, covariate_matrix
 from sclcs.stats.design import apart as cut_blocks
 from sclcs.stats.ordering import window_cells
@@ -38,15 +38,10 @@ from sclcs.stats.targets import (
     without_missing,
 )
 
-__all__ = ["Question", "make_question", "site_column"]
+__all__ = ["Question", "make_question"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-#: Columns of sites: names in small letters, without blanks, hyphens and underscores.
-SITE_NAMES = {
-    "site", "siteid", "sitename", "scanner", "scannerid", "scannername",
-    "center", "centre", "centerid", "centreid",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -584,27 +579,6 @@ def _exchangeable(
     if within is not None:
         return within
     return site_column(samples, leave_out=target.name)
-
-
-def site_column(samples: pd.DataFrame, leave_out: str | None = None) -> str | None:
-    """Return the column of sites: called site, SITE_ID, scanner or center, with several values.
-
-    Parameters
-    ----------
-    samples : DataFrame
-    leave_out : str, optional
-        The column that is asked about.
-
-    Returns
-    -------
-    str or None
-    """
-    for name in samples.columns:
-        plain = "".join(letter for letter in str(name).lower() if letter not in "_- .")
-        several = plain in SITE_NAMES and len(samples[name].dropna().unique()) > 1
-        if several and name != leave_out:
-            return str(name)
-    return None
 
 
 def _require_count(name: str, value: int) -> None:

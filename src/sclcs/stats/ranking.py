@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sclcs._core import InputError, checked, plain, takes, versions
-from sclcs.cohort import Cohort, CoreSet, labelled_since, samples_for
+from sclcs._core import InputError, checked, get_logger, plain, takes, versions
+from sclcs.cohort import (
+    Cohort,
+    CoreSet,
+    cautions,
+    check_design,
+    labelled_since,
+    samples_for,
+)
 from sclcs.settings import QuestionSettings, RankSettings
 from sclcs.stats.criteria import Criterion, find_criterion
 from sclcs.stats.evaluation import Evaluation, Inquiry, Measure, evaluate
@@ -35,6 +42,8 @@ __all__ = [
     "rank",
     "rules_of",
 ]
+
+_log = get_logger(__name__)
 
 TRAINED_SPLITS = 5  # of the subjects, to train on one half and predict the other
 
@@ -111,6 +120,8 @@ def rank(
     )
     criterion = find_criterion(score, question.target)
     criterion.check(question)
+    for text in _confounded(question):
+        _log.warning("%s", text)
     with memory_within(asked.memory, len(question.rows), n_jobs):
         inquiry = make_inquiry(question, criterion, effort)
         (evaluation,) = evaluate(matrices, operators, [inquiry], measure, n_jobs=n_jobs)
@@ -123,6 +134,17 @@ def rank(
         coreset=coreset,
         home=_home(source),
     )
+
+
+def _confounded(question: Question) -> list[str]:
+    """Say what the target goes with that is not taken out."""
+    name = question.target.name
+    if question.target.kind == "subject":
+        return []
+    found = [problem.to_dict() for problem in check_design(question.samples, [name])]
+    others = [column for column in (question.within, question.harmonise) if column]
+    ties = [one for one in found if one["kind"].startswith(("goes-with", "same-as"))]
+    return cautions(ties, name, {*question.covariates, *others})
 
 
 def _home(source: object) -> str | None:
