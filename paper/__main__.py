@@ -33,7 +33,7 @@ def paper(
         Path | None, typer.Option(help="Folder of the results; reproduced/NAME if not given.")
     ] = None,
     fc: Annotated[
-        Path | None, typer.Option(help="FC store of the cohort; fc beside OUT if not given.")
+        Path | None, typer.Option(help="FC store; reproduced/fc, or OUT/fc, if not given.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the first repeat.")] = None,
     repeats: Annotated[int | None, typer.Option(help="Of every method.")] = None,
@@ -86,7 +86,7 @@ def paper(
     if name == ALL:
         summaries = run_all(cohort, folder, fc=fc, command=command, **options)
     else:
-        store = fc or folder.parent / "fc"
+        store = fc or (folder.parent if out is None else folder) / "fc"
         summary = run_experiment(name, cohort, folder, fc=store, command=command, **options)
         summaries = {name: summary}
     for made, summary in summaries.items():

@@ -234,9 +234,9 @@ def main_table(summary: pd.DataFrame) -> Table:
     chosen = summary[(summary["measure"] == "ndcg@10") & summary["method"].isin(rows)]
     parts = []
     for task, score, word in (
-        ("subject", "ratio", "fingerprinting"),
-        ("diagnosis", "ratio", "diagnosis"),
-        ("diagnosis", "sound", "diagnosis, sound score"),
+        ("subject", "ratio", "F"),
+        ("diagnosis", "ratio", "D"),
+        ("diagnosis", "sound", "D sound"),
     ):
         gain = dict(SHOWN)[score]
         part = chosen[(chosen["task"] == task) & (chosen["score"] == score)]
@@ -245,7 +245,10 @@ def main_table(summary: pd.DataFrame) -> Table:
             part = part.assign(paper_mean=math.nan)
         parts.append(part.assign(measure=word))
     words = [str(part["measure"].iloc[0]) for part in parts]
-    caption = "nDCG@10 with the ranking on everybody, in percent: ours, the paper's below."
+    caption = (
+        "nDCG@10 with the ranking on everybody, in percent: ours, the paper's below. F: "
+        "fingerprinting, D: diagnosis, with the share of the samples."
+    )
     return _paper_shaped("main", caption, pd.concat(parts), words, ("method",))
 
 
