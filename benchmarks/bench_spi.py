@@ -8,7 +8,7 @@ other work on the machine disturbs less::
 
 ``tools/make_pyspi_reference.py`` says how to make pyspi's environment. Without the option only
 our side is timed. The ratio is also given without ``gc_gaussian_k-max-10_tau-max-2``, which
-alone is over half of pyspi's time. Compilation is measured apart, in fresh processes.
+alone is over half of pyspi's time. `bench_start.py` measures the compiling.
 """
 
 from __future__ import annotations
@@ -65,24 +65,6 @@ def time_pyspi(python: Path, signals: np.ndarray, identifiers: list, left_out: s
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def print_compilation() -> None:
-    """Fresh processes: the first compiles every kernel, the second finds them on disk."""
-    code = (
-        "import time, numpy as np; from sclcs.spi import compute_batch as compute; "
-        "x = np.random.default_rng(0).normal(size=(33, 70)); t = time.process_time(); "
-        "compute(x, 'fast'); print(time.process_time() - t)"
-    )
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        first, second = (
-            float(subprocess.check_output([sys.executable, "-c", code], env=environment, text=True))
-            for _ in range(2)
-        )
-    print(
-        f"\nfirst call in a new process: {first:.1f} CPU s compiling, {second:.1f} from the cache"
-    )
-
-
 def print_slowest(signals: np.ndarray, total: float, repeats: int) -> None:
     fast = resolve("paper-fast")
     print(f"\n{'family':<18} {'operators':>9} {'ms/sample':>10} {'share':>6}")
@@ -136,7 +118,6 @@ def main() -> int:
         verdict = "met" if passed else "MISSED"
         print(f"targets {TARGET} x and {TARGET_WITHOUT} x: {verdict}")
     print_slowest(signals, ours, repeats=3)
-    print_compilation()
     return 0 if passed else 1
 
 

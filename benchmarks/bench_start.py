@@ -1,67 +1,61 @@
-"""How long a newcomer waits until the kernels are compiled, in one process and in two.
+"""How long a newcomer waits until the kernels are compiled: the fast set and the whole catalogue.
 
-    python benchmarks/bench_start.py [--spis paper-fast]
+    python benchmarks/bench_start.py [--spis paper-fast all]
 
-An empty folder for compiled kernels, as on the first day. Machines are busy, so it is CPU seconds
-that count: of all processes together, and of the one that has most to do, which is how long one
-waits with a processor for each.
+The first `compute` of a new process, with an empty folder for compiled kernels and once more with
+what the first left there. Machines are busy, so it is CPU seconds that count. The families are
+those that cost most, alone in their order: what two share is compiled with the first.
 """
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import tempfile
-import time
-from functools import partial
-from pathlib import Path
 
-TIMES = 100
+REGIONS, TIMES = 33, 70
+
+CHILD = f"""
+import json, sys, time
+import numpy as np
+import sclcs.spi
+from sclcs.spi.engine import warm_ups
+from sclcs.spi.operators import operator_facts
+signals = np.random.default_rng(0).normal(size=({REGIONS}, {TIMES}))
+names, spent = sclcs.spi.resolve(sys.argv[1]), {{}}
+if sys.argv[2] == "families":
+    for part in warm_ups(names, {TIMES}):
+        started = time.process_time()
+        part()
+        spent[operator_facts()[part.args[0][0]].family] = time.process_time() - started
+else:
+    started = time.process_time()
+    sclcs.spi.compute(signals, names)
+    spent["all"] = time.process_time() - started
+print(json.dumps([len(names), spent]))
+"""
+
+
+def measure(spis, what, folder):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+    command = [sys.executable, "-c", CHILD, spis, what]
+    return json.loads(subprocess.check_output(command, env=environment, text=True))
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--spis", nargs="+", default=["paper-fast"])
-    parser.add_argument("--processes", nargs="+", type=int, default=[1, 2])
-    given = parser.parse_args()
-    for processes in given.processes:
-        with tempfile.TemporaryDirectory() as cache:
-            # A child, because numba reads the variable once; its workers inherit it.
-            os.environ["NUMBA_CACHE_DIR"] = cache
-            child = os.fork()
-            if child == 0:
-                measure(given.spis, processes, Path(cache))
-                os._exit(0)
-            os.waitpid(child, 0)
-
-
-def measure(spis, processes, folder):
-    from sclcs.spi import resolve, warm_ups
-    from sclcs.store.executors.local import LocalExecutor
-
-    operators = resolve(spis)
-    log = folder / "spent"
-    parts = [partial(timed, part, log) for part in warm_ups(operators, TIMES)]
-    LocalExecutor(processes).prepare(parts)
-    spent, families = {}, []
-    for line in log.read_text().splitlines():
-        pid, seconds, name = line.split()
-        spent[pid] = spent.get(pid, 0.0) + float(seconds)
-        families.append((float(seconds), name))
-    longest = ", ".join(f"{name} {seconds:.0f}" for seconds, name in sorted(families)[::-1][:6])
-    print(
-        f"{len(operators)} operators, {processes} processes: {sum(spent.values()):.0f} CPU s, "
-        f"{max(spent.values()):.0f} in the busiest; {longest}",
-        flush=True,
-    )
-
-
-def timed(part, log):
-    from sclcs.spi import operator_facts
-
-    started = time.process_time()
-    part()
-    family = operator_facts()[part.args[0][0]].family
-    with log.open("a") as stream:
-        stream.write(f"{os.getpid()} {time.process_time() - started} {family}\n")
+    parser.add_argument("--spis", nargs="+", default=["paper-fast", "all"])
+    print(f"first compute of {REGIONS} x {TIMES} in a new process, CPU seconds")
+    for spis in parser.parse_args().spis:
+        with tempfile.TemporaryDirectory() as folder:
+            count, first = measure(spis, "all", folder)
+            _, again = measure(spis, "all", folder)
+        print(f"{spis} ({count} operators): {first['all']:.1f} compiling, {again['all']:.1f} after")
+        with tempfile.TemporaryDirectory() as folder:
+            _, families = measure(spis, "families", folder)
+        longest = sorted(families.items(), key=lambda item: -item[1])[:12]
+        print("  " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in longest), flush=True)
 
 
 if __name__ == "__main__":
