@@ -129,3 +129,44 @@ def test_the_gate_itself(tmp_path):
     words = r"damaged or of another format \(MemoryError\)"
     with pytest.raises(UnreadableFileError, match=words), explain_damage(file, "x"):
         raise MemoryError
+
+
+def test_what_unpacks_to_far_more_than_data_do_is_refused(tmp_path, monkeypatch):
+    """A few megabytes of zeros must not take gigabytes of memory, or minutes."""
+    import gzip
+    import zipfile
+
+    import openpyxl
+
+    from sclcs.cohort.readers.text_matrix import load_text_matrix, peek_text_matrix
+    from sclcs.cohort.tables import read_table_file
+
+    monkeypatch.setattr(gate_module, "SMALL_FILE", 2**20)
+    np.savez_compressed(tmp_path / "zeros.npz", X=np.zeros((100, 50, 900)))
+    with pytest.raises(UnreadableFileError, match=r"zeros\.npz unpacks to more than 100 times"):
+        NpzArchive(tmp_path / "zeros.npz")
+    with gzip.open(tmp_path / "zeros.csv.gz", "wt") as stream:
+        stream.write("a,b\n" + "0,0\n" * 3_000_000)
+    with pytest.raises(UnreadableFileError, match=r"zeros\.csv\.gz unpacks"):
+        load_text_matrix(tmp_path / "zeros.csv.gz", peek_text_matrix(tmp_path / "zeros.csv.gz"))
+    with gzip.open(tmp_path / "line.csv.gz", "wt") as stream:
+        stream.write("0" * 30_000_000)
+    with pytest.raises(UnreadableFileError, match=r"line\.csv\.gz unpacks"):
+        peek_text_matrix(tmp_path / "line.csv.gz")
+    book = openpyxl.Workbook()
+    book.active.append(["subject", "age"])
+    book.active.append(["s1", 31])
+    book.save(tmp_path / "t.xlsx")
+    with (
+        zipfile.ZipFile(tmp_path / "t.xlsx") as old,
+        zipfile.ZipFile(tmp_path / "far.xlsx", "w", zipfile.ZIP_DEFLATED) as far,
+        zipfile.ZipFile(tmp_path / "long.xlsx", "w", zipfile.ZIP_DEFLATED) as long,
+    ):
+        for name in old.namelist():
+            text = old.read(name)
+            far.writestr(name, text.replace(b'"A1:B2"', b'"A1:XFD1048576"'))
+            padding = b" " * 20_000_000 if name.endswith("sheet1.xml") else b""
+            long.writestr(name, text + padding)
+    assert read_table_file(tmp_path / "far.xlsx") == {"subject": ["s1"], "age": ["31"]}
+    with pytest.raises(UnreadableFileError, match=r"long\.xlsx unpacks"):
+        read_table_file(tmp_path / "long.xlsx")

@@ -7,6 +7,8 @@ what it holds, and whatever a parser raises becomes one sentence that names the 
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import stat
@@ -19,6 +21,8 @@ from sclcs._core.errors import InputError, NotFoundError, SclcsError, Unreadable
 
 __all__ = [
     "explain_damage",
+    "most_unpacked",
+    "open_gzip",
     "read_json",
     "read_text_input",
     "read_yaml",
@@ -30,6 +34,9 @@ __all__ = [
 
 #: What deflate can shrink a file to at best; a header that declares more lies.
 LARGEST_RATIO = 1040
+#: What tables and signals are compressed by at most (text of numbers by 3 to 10, padded arrays by
+#: ten); beyond it a file would fill the memory with nothing. Small files may be anything.
+PLAUSIBLE_RATIO, SMALL_FILE = 100, 2**28
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -145,6 +152,34 @@ def explain_damage(path: Path, expected: str) -> Iterator[None]:
         ) from error
 
 
+def most_unpacked(packed: int) -> int:
+    """Return how many bytes a file of a size may unpack to."""
+    return max(SMALL_FILE, PLAUSIBLE_RATIO * packed)
+
+
+class _CappedGzip(gzip.GzipFile):
+    """Text that stops where no table of numbers would be so long."""
+
+    def read1(self, size: int = -1) -> bytes:
+        part = super().read1(size)
+        packed = Path(self.name).stat().st_size
+        if self.tell() > most_unpacked(packed):
+            raise UnreadableFileError(_bomb(self.name, packed))
+        return part
+
+
+def open_gzip(path: Path) -> io.TextIOWrapper:
+    """Open a text compressed with gzip; an endless one is an error, not full memory."""
+    return io.TextIOWrapper(_CappedGzip(path), encoding="utf-8-sig")
+
+
+def _bomb(path: object, packed: int) -> str:
+    return (
+        f"{path} unpacks to more than {PLAUSIBLE_RATIO} times its {packed} bytes, as no data does; "
+        "fetch or save it again, without compression if it is really so."
+    )
+
+
 def refuse_inflated(
     path: Path, declared: int, *, held: int | None = None, packed: bool = False
 ) -> None:
@@ -167,6 +202,8 @@ def refuse_inflated(
             f"The header of {path} declares {declared} bytes of values, but only {there} are "
             "there; it is truncated or damaged, fetch or save it again."
         )
+    if packed and declared > most_unpacked(there):
+        raise UnreadableFileError(_bomb(path, there))
     require_memory(declared, str(path))
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from sclcs._core import (
     guard_cell,
     name_first,
     read_text_input,
+    refuse_inflated,
     require_existing,
     unguard_cell,
 )
@@ -296,6 +298,10 @@ def _delimiter(path: Path, header: str) -> str:
     return ";" if ";" in header and "," not in header else ","
 
 
+MOST_CELLS = 20_000_000  # of a workbook; Excel declares seventeen thousand million
+_PART = 2**20
+
+
 def _excel_sheets(path: Path) -> list[list[list[str]]]:
     import warnings
 
@@ -304,22 +310,23 @@ def _excel_sheets(path: Path) -> list[list[list[str]]]:
     with explain_damage(path, "an Excel workbook"), warnings.catch_warnings():
         # Styles and validations it cannot keep do not matter: only values are read.
         warnings.simplefilter("ignore", UserWarning)
-        shown, written = (
-            openpyxl.load_workbook(path, read_only=True, data_only=values)
-            for values in (True, False)
-        )
+        computed = _has_formulas(path)
+        books = [
+            openpyxl.load_workbook(path, read_only=True, data_only=last)
+            for last in ((True, False) if computed else (True,))
+        ]
         try:
-            sheets = [_sheet_rows(sheet.iter_rows(values_only=True)) for sheet in shown.worksheets]
+            sheets = [_sheet_rows(path, _rows(sheet, last=True)) for sheet in books[0].worksheets]
             formulas = [
                 f"{sheet.title}!{cell.coordinate}"
-                for sheet, rows in zip(written.worksheets, sheets, strict=True)
-                for cells, row in zip(sheet.iter_rows(), rows, strict=False)
+                for sheet, rows in zip(books[-1].worksheets, sheets, strict=True)
+                for cells, row in zip(_rows(sheet, last=False), rows, strict=False)
                 for cell, value in zip(cells, row, strict=False)
-                if not value and cell.data_type == "f"
+                if computed and not value and cell.data_type == "f"
             ]
         finally:
-            shown.close()
-            written.close()
+            for book in books:
+                book.close()
     if formulas:
         raise UnreadableFileError(
             f"Expected values in {path}, found formulas that were never calculated: "
@@ -328,9 +335,42 @@ def _excel_sheets(path: Path) -> list[list[list[str]]]:
     return sheets
 
 
-def _sheet_rows(rows: Iterable[Sequence[Any]]) -> list[list[str]]:
-    texts = [[_cell_text(value) for value in row] for row in rows]
-    width = max(map(len, texts), default=0)
+def _has_formulas(path: Path) -> bool:
+    """Look for formulas in the sheets, after a look at how much they unpack to."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        held, unpacked = (
+            sum(getattr(m, s) for m in members) for s in ("compress_size", "file_size")
+        )
+        refuse_inflated(path, unpacked, held=held, packed=held < unpacked)
+        for member in members:
+            if not member.filename.startswith("xl/worksheets/"):
+                continue
+            with archive.open(member) as stream:
+                rest = b""
+                while part := stream.read(_PART):
+                    if b"<f>" in rest + part or b"<f " in rest + part:
+                        return True
+                    rest = part[-2:]
+    return False
+
+
+def _rows(sheet: Any, *, last: bool) -> Iterator[Sequence[Any]]:  # noqa: ANN401
+    sheet.reset_dimensions()  # what a sheet declares may be far larger than what it holds
+    return iter(sheet.iter_rows(values_only=last))
+
+
+def _sheet_rows(path: Path, rows: Iterable[Sequence[Any]]) -> list[list[str]]:
+    texts: list[list[str]] = []
+    width = 0
+    for row in rows:
+        texts.append([_cell_text(value) for value in row])
+        width = max(width, len(row))
+        if width * len(texts) > MOST_CELLS:
+            raise UnreadableFileError(
+                f"{path} has a sheet of more than {MOST_CELLS} cells, most of them empty or no "
+                "labels; keep the rows and columns with labels, or save them as .csv."
+            )
     return [row + [""] * (width - len(row)) for row in texts]  # empty cells may not be stored
 
 

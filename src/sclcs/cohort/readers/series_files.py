@@ -58,9 +58,9 @@ class NpzArchive:
     def __init__(self, path: Path) -> None:
         self.path = path
         with explain_damage(path, "an .npz archive"), zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                held = member.compress_size
-                refuse_inflated(path, member.file_size, held=held, packed=held < member.file_size)
+            held = sum(member.compress_size for member in archive.infolist())
+            unpacked = sum(member.file_size for member in archive.infolist())
+            refuse_inflated(path, unpacked, held=held, packed=held < unpacked)
             self._headers = {
                 name.removesuffix(".npy"): _header(archive.open(name))
                 for name in archive.namelist()

@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core import UnreadableFileError, name_first, regular_file
+from sclcs._core import UnreadableFileError, name_first, open_gzip, regular_file
 
 __all__ = ["TextLayout", "load_text_matrix", "peek_text_matrix", "plain_suffix", "row_labels"]
 
@@ -63,7 +63,7 @@ def _opened(path: Path) -> Iterator[IO[str]]:
     regular_file(path, "a file of numbers")
     try:
         if path.name.lower().endswith(".gz"):
-            with gzip.open(path, "rt", encoding="utf-8-sig") as stream:
+            with open_gzip(path) as stream:
                 yield stream
         else:
             with path.open(encoding="utf-8-sig") as stream:
