@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from pipeline_trees import (
     REGIONS,
@@ -28,6 +29,7 @@ from sclcs import Cohort
 from sclcs._core import InputError, NotFoundError
 from sclcs.cli.main import app
 from sclcs.cohort import describe_cohort, recognise
+from sclcs.store import compute_store, export_matrices
 
 REAL_CONN = Path("/work/shared/data/conn")
 
@@ -76,6 +78,19 @@ def test_the_data_set_above_a_derivative_will_do_and_brings_its_table(tmp_path):
     text, cohort = imported(tmp_path, tmp_path / "study")
     assert "derivatives/xcp_d is taken for" in text
     assert cohort.samples["diagnosis"].tolist() == ["MDD", "HC", "MDD", "HC"]
+
+
+def test_matrices_of_xcp_d_go_back_under_its_names(tmp_path):
+    cohort = sclcs.load(write_xcp_d(tmp_path / "study"))
+    store = compute_store(cohort, tmp_path / "fc", spis="pearson")
+    export_matrices(store, tmp_path / "derivative", "relmat")
+    name = "sub-01_task-rest_space-fsLR_seg-4S156Parcels_stat-pearsoncorrelation_relmat.tsv"
+    path = tmp_path / "derivative" / "sub-01" / "func" / name
+    table = pd.read_csv(path, sep="\t", index_col="Node", na_values="n/a")
+    np.testing.assert_allclose(
+        table.to_numpy()[1, 0], np.corrcoef(series(0)[:, :2].T)[1, 0], rtol=1e-5
+    )
+    assert list(table.index) == list(table.columns) == list(REGIONS)
 
 
 def test_several_things_are_listed_and_nothing_is_said(tmp_path):
@@ -174,7 +189,9 @@ def test_runs_of_the_hcp_are_chosen_by_task_and_atlas(tmp_path):
     cohort = sclcs.load(root, task="rest")
     assert cohort.samples["run"].unique().tolist() == ["rfMRI_REST1_LR", "rfMRI_REST2_RL"]
     assert cohort.tr == pytest.approx(0.72)
-    assert sclcs.load(root).samples["task"].tolist() == ["rest", "rest", "wm"] * 2
+    both = sclcs.load(root)
+    assert both.samples["task"].tolist() == ["rest", "rest", "wm"] * 2
+    assert "several tasks (rest, wm)" in both.provenance["notes"][0]
     other = next(root.rglob("*.ptseries.nii"))
     other.with_name(f"{other.parent.name}_Schaefer.ptseries.nii").write_bytes(other.read_bytes())
     with pytest.raises(InputError, match=r"Schaefer \(1 scans\)"):

@@ -39,7 +39,8 @@ def store(tmp_path_factory):
 
 
 def read(path):
-    return pd.read_csv(path, sep="\t", na_values="n/a")
+    table = pd.read_csv(path, sep="\t", na_values="n/a")
+    return table.set_index("Node") if "Node" in table else table
 
 
 def test_relmat_files_hold_the_matrices(store, tmp_path):
@@ -50,7 +51,7 @@ def test_relmat_files_hold_the_matrices(store, tmp_path):
         done.folder / "sub-a/ses-2/func/sub-a_ses-2_window-0_stat-covEmpiricalCovariance_relmat.tsv"
     )
     table = read(path)
-    assert list(table.columns) == list(store.regions)
+    assert list(table.columns) == list(table.index) == list(store.regions)
     expected = store.matrices(OPERATORS[0], [1])[0]
     np.testing.assert_array_equal(table.to_numpy(dtype=np.float32), expected)
 

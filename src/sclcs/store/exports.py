@@ -122,7 +122,7 @@ def bids_labels(texts: Iterable[object]) -> dict[str, str]:
 
 @cache
 def _measure_labels() -> dict[str, str]:
-    return bids_labels(our_operators())
+    return bids_labels(our_operators()) | {"pearson": "pearsoncorrelation"}  # as XCP-D calls it
 
 
 def measure_label(operator: str) -> str:
@@ -147,6 +147,8 @@ def sample_names(samples: pd.DataFrame, *, mean: bool = False) -> list[SampleNam
         No two alike, even where upper and lower case are the same.
     """
     known = [(column, key) for column, key in ENTITIES if column in samples]
+    if "window" in samples and not samples["window"].any():
+        known.remove(("window", "window"))  # whole scans
     labels = {
         column: bids_labels(value for value in samples[column] if not _absent(value))
         for column, _ in known
@@ -397,21 +399,26 @@ def write_relmat(order: ExportOrder) -> int:
     pattern = f"{_segmentation(order)}_stat-*_relmat.tsv"
     facts.insert(1, "file", [f"{name.folder}/{name.stem}{pattern}" for name in names])
     write_text(folder / "samples.tsv", facts.to_csv(sep="\t", index=False, na_rep=MISSING))
-    header = _line([guard_cell(name) for name in store.regions])
+    nodes = [guard_cell(name) for name in store.regions]
+    header, rows = _line(["Node", *nodes]), [_line([name]).rstrip("\n") for name in nodes]
     for operator in operators:
         end = f"{_segmentation(order)}_stat-{measure_label(operator)}_relmat.tsv"
         for name, matrix in zip(names, order.rows.matrices(operator), strict=True):
             path = folder / name.folder / f"{name.stem}{end}"
-            path.write_text(header + _text(matrix), encoding="utf-8")
+            path.write_text(header + _text(matrix, rows), encoding="utf-8")
             order.ticker.advance()
     return len(operators) * len(order.rows)
 
 
 def _segmentation(order: ExportOrder) -> str:
-    """Return the entity that names the atlas, if the cohort tells it."""
+    """Return the entities that name space and atlas, if the cohort tells them."""
     options = order.rows.store.provenance.get("cohort", {}).get("options") or {}
-    atlas = re.sub(r"[^A-Za-z0-9]", "", Path(str(options.get("atlas") or "")).name.split(".")[0])
-    return f"_seg-{atlas}" if atlas else ""
+    told = {"space": options.get("space"), "seg": options.get("atlas")}
+    labels = {
+        key: re.sub(r"[^A-Za-z0-9]", "", Path(str(value or "")).name.split(".")[0])
+        for key, value in told.items()
+    }
+    return "".join(f"_{key}-{label}" for key, label in labels.items() if label)
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -421,10 +428,10 @@ def _line(cells: Sequence[str]) -> str:
     return stream.getvalue()
 
 
-def _text(matrix: NDArray[np.float32]) -> str:
+def _text(matrix: NDArray[np.float32], names: Sequence[str]) -> str:
     # Nine digits bring every float32 back exactly.
     lines = ("\t".join("n/a" if v != v else f"{v:.9g}" for v in row) for row in matrix.tolist())  # noqa: PLR0124 (NaN)
-    return "\n".join(lines) + "\n"
+    return "".join(f"{name}\t{line}\n" for name, line in zip(names, lines, strict=True))
 
 
 def _describe(order: ExportOrder) -> None:

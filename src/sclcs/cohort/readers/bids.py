@@ -109,6 +109,7 @@ def read_bids(
     options = {
         "atlas": kept[0].file.name.parcellation,
         **{key: _plain(choice) for key, choice in choices.items()},
+        "space": space or kept[0].file.name.entities.get("space"),
         "entities": entities,
         "regions": _plain(regions),
         "tr": tr,

@@ -24,6 +24,7 @@ from sclcs._core import (
 )
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.readers.bids_files import parse_bids_name
+from sclcs.cohort.readers.bids_metadata import with_note
 from sclcs.cohort.readers.series_files import GRETNA, is_series_file
 from sclcs.cohort.scans import Scans
 from sclcs.settings import CutSettings, ImportSettings
@@ -284,6 +285,11 @@ def import_scans(
             f"{found.sentence} Its options are {name_first(sorted(known & own), 30)}."
         )
     scans = read(*([] if found.kind == "abide" else [found.path]), **given)
+    tasks = sorted({str(scan.facts["task"]) for scan in scans if scan.facts.get("task")})
+    if len(tasks) > 1 and asked.task is None:
+        scans = with_note(
+            scans, f"Scans of several tasks ({', '.join(tasks)}) are in it; --task takes some."
+        )
     return found, scans
 
 
