@@ -6,7 +6,7 @@ from family_signals import assert_same, by_pairs, context, coupled, off_diagonal
 from scipy.spatial import cKDTree
 from scipy.special import digamma, gammaln
 
-from sclcs.spi.families.nearest_neighbour import MEMBERS, compute
+from sclcs.spi.families.nearest_neighbour import MEMBERS, compute, kraskov
 from sclcs.spi.families.nearest_neighbour.kraskov import normal_draws, theiler_windows
 
 N_NEIGHBOURS = 4
@@ -249,3 +249,14 @@ def test_a_window_too_wide_loses_only_its_pairs():
     assert not lost[2, 3]
     found = compute(signals, [name], context(1))[name]
     np.testing.assert_array_equal(np.isnan(off_diagonal(found)), off_diagonal(lost[None]))
+
+
+@pytest.mark.parametrize(
+    "name", ["mi_kraskov_NN-4", "mi_kraskov_NN-4_DCE", "tlmi_kraskov_NN-4_DCE"]
+)
+def test_long_records_are_searched_in_order_with_the_same_numbers(monkeypatch, name):
+    signals = zscore(coupled(n_samples=2, n_regions=3, n_times=90).cumsum(axis=-1))
+    compared = compute(signals, [name], context(2))[name]
+    monkeypatch.setattr(kraskov, "_LONGEST_COMPARED", 1)
+    np.testing.assert_array_equal(compute(signals, [name], context(2))[name], compared)
+    assert np.isfinite(compared).any()

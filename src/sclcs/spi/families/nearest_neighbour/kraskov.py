@@ -76,10 +76,11 @@ def _uniform(state: np.uint64) -> tuple[np.uint64, float]:
     return state, float(high + low) * 2.0**-53
 
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
+# ruff: noqa: C901, PLR0912, PLR0915, PLR0917 - compiled loops: parts are compiled anew in every caller
 
 
 NEIGHBOURS = 4
+_LONGEST_COMPARED = 700  # points: all pairs of fewer are compared faster than searched in order
 
 Integers = NDArray[np.int64]
 
@@ -214,36 +215,27 @@ def transfer_entropy(
         out[w] = psi[NEIGHBOURS] + out[w] / n
 
 
-# ruff: noqa: PLR0917 - compiled functions have no keyword-only arguments
-
-
 @kernel
-def mutual_informations(
-    x: Array, lag: int, windows: Integers, draws: Array, psi: Array, out: Array
-) -> None:
+def mutual_informations(both: Array, lag: int, windows: Integers, psi: Array, out: Array) -> None:
     """Write the mutual informations of the row and the column `lag` steps later.
 
     Without a lag, the upper triangle is computed and mirrored.
 
     Parameters
     ----------
-    x : array, shape (region, time)
-        Signals.
+    both : array, shape (2, region, point)
+        Rows and columns, standardised and with noise.
     lag : int
         Time steps.
     windows : array of int, shape (region, region, window)
         Neighbours at most this near in time do not count.
-    draws, psi : array
-        Noise in the order in which it is dealt, and digamma function of 0, 1, 2, ...
+    psi : array
+        Digamma function of 0, 1, 2, ...
     out : array, shape (region, region, window)
         Result.
     """
-    n_regions, n_times = x.shape
-    both = np.empty((2, n_regions, n_times - lag))
-    for i in range(n_regions):
-        for place in range(2):
-            embed(x[i], place * lag, ZERO, draws, place, ZERO + 2, both[place, i : i + 1])
     rows, columns = both[0], both[1]
+    n_regions = rows.shape[0]
     for i in range(n_regions):
         for j in range(0 if lag > 0 else i + 1, n_regions):
             if i == j:
@@ -251,6 +243,86 @@ def mutual_informations(
             information(rows[i : i + 1], columns[j : j + 1], windows[i, j], psi, out[i, j])
             if lag == 0:
                 for w in range(out.shape[2]):
+                    out[j, i, w] = out[i, j, w]
+
+
+@kernel
+def long_informations(
+    both: Array, orders: Integers, lag: int, windows: Integers, psi: Array, out: Array
+) -> None:
+    """Do the same from sorted points, in T to the 3/2: `orders` sorts those of `both`.
+
+    Neighbours are looked for outwards from a point in the order of the row, up to where that
+    distance alone is too large; bisection counts the points of each variable within reach.
+    """
+    _, n_regions, n = both.shape
+    ordered, places = np.empty(both.shape), np.empty(both.shape, dtype=np.int64)
+    for side in range(2):
+        for i in range(n_regions):
+            for k in range(n):
+                ordered[side, i, k] = both[side, i, orders[side, i, k]]
+                places[side, i, orders[side, i, k]] = k
+    smallest = np.empty(NEIGHBOURS)
+    last = NEIGHBOURS - 1
+    for i in range(n_regions):
+        for j in range(0 if lag > 0 else i + 1, n_regions):
+            if i == j:
+                continue
+            xs, order, y = ordered[0, i], orders[0, i], both[1, j]
+            for w in range(out.shape[2]):
+                window = windows[i, j, w]
+                total = 0.0
+                for t in range(n):
+                    place = places[0, i, t]
+                    left, right = place - 1, place + 1
+                    for k in range(NEIGHBOURS):
+                        smallest[k] = np.inf
+                    while left >= 0 or right < n:
+                        below = xs[place] - xs[left] if left >= 0 else np.inf
+                        above = xs[right] - xs[place] if right < n else np.inf
+                        distance = min(below, above)
+                        if distance >= smallest[last]:
+                            break
+                        s = order[left] if below <= above else order[right]
+                        if below <= above:
+                            left -= 1
+                        else:
+                            right += 1
+                        distance = max(distance, abs(y[s] - y[t]))
+                        if distance < smallest[last] and abs(s - t) > window:
+                            k = last
+                            while k > 0 and smallest[k - 1] > distance:
+                                smallest[k] = smallest[k - 1]
+                                k -= 1
+                            smallest[k] = distance
+                    reach = smallest[last]
+                    if reach == np.inf:
+                        total = np.nan
+                        break
+                    for side in range(2):
+                        region = j if side else i
+                        values, own = ordered[side, region], both[side, region]
+                        middle = places[side, region, t]
+                        first, low = 0, middle
+                        while first < low:
+                            k = (first + low) // 2
+                            if values[middle] - values[k] < reach:
+                                low = k
+                            else:
+                                first = k + 1
+                        high, end = middle, n - 1
+                        while high < end:
+                            k = (high + end + 1) // 2
+                            if values[k] - values[middle] < reach:
+                                high = k
+                            else:
+                                end = k - 1
+                        count = high - low + 1
+                        for s in range(max(t - window, 0), min(t + window + 1, n)):
+                            count -= abs(own[s] - own[t]) < reach
+                        total += psi[count + 1]
+                out[i, j, w] = psi[NEIGHBOURS] + psi[n] - total / n
+                if lag == 0:
                     out[j, i, w] = out[i, j, w]
 
 
@@ -371,7 +443,16 @@ class KraskovPairs:
         out = np.full(windows.shape, np.nan)
         n = self._n_times - lag
         if n >= FEWEST_POINTS:
-            mutual_informations(self._x, lag, windows, draws_of_noise(2 * n), self._psi, out)
+            draws = draws_of_noise(2 * n)
+            both = np.empty((2, self._n_regions, n))
+            for i, series in enumerate(self._x):
+                for place in range(2):
+                    embed(series, place * lag, 0, draws, place, 2, both[place, i : i + 1])
+            if n > _LONGEST_COMPARED:
+                orders = np.argsort(both, axis=2)
+                long_informations(both, orders, lag, windows, self._psi, out)
+            else:
+                mutual_informations(both, lag, windows, self._psi, out)
         return np.moveaxis(out, 2, 0)
 
     def transfer(self, length: int, exclude: list[bool]) -> Array:
