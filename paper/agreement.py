@@ -105,10 +105,6 @@ def agreement_rows(
         Operators by scores.
     subsets : mapping, optional
         Operators that are compared, by name.
-
-    Returns
-    -------
-    list of dict
     """
     rows = []
     for name, operators in (subsets or {"": list(full.index)}).items():
@@ -186,10 +182,6 @@ def yardstick_rows(
         that comes with the package; or ``halves``, the rankings of two halves of the subjects.
     subsets : mapping, optional
         See :func:`agreement_rows`.
-
-    Returns
-    -------
-    list of dict
     """
     full = scorer.full(cell["task"])
     if cell["method"] == HALVES:

@@ -102,16 +102,7 @@ PERMUTED_BAR = Bar("permuted: says no effect", ">= 0.95", "says_no_effect", _lea
 
 
 def bars_table(summary: pd.DataFrame) -> Table:
-    """Put every bar beside what was reached, over the criteria that have an effect.
-
-    Parameters
-    ----------
-    summary : DataFrame
-
-    Returns
-    -------
-    Table
-    """
+    """Put every bar beside what was reached, over the criteria that have an effect."""
     estimates = _as_a_run_does(summary)
     rows = [[*_row(bar, estimates), *_where_known(bar, estimates)] for bar in BARS]
     rows.append([*_row(PERMUTED_BAR, summary), *_where_known(PERMUTED_BAR, summary)])

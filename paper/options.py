@@ -173,10 +173,6 @@ class Options:
             Start from sizes that finish in seconds.
         **given : object
             Fields that differ; sequences may be lists.
-
-        Returns
-        -------
-        Options
         """
         start = cls(
             repeats=2,

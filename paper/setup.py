@@ -100,10 +100,6 @@ class Setup:
             As for :func:`sclcs.coresets.select`; a method may also be a variant.
         **parameters : object
             The method's own; a ``task`` is dropped where the method has none.
-
-        Returns
-        -------
-        CoreSet
         """
         from sclcs.coresets import select
 

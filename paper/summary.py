@@ -87,10 +87,6 @@ def paper_agreement(name: str, **columns: str) -> pd.DataFrame:
         The table; only ``table2`` and ``table7`` are printed in percent.
     **columns : str
         Columns to add.
-
-    Returns
-    -------
-    DataFrame
     """
     table = paper_table(name).rename(columns={"value": "mean"}).assign(**columns)
     if name in IN_PERCENT:
@@ -119,10 +115,6 @@ def summarise_measures(measured: pd.DataFrame, keys: Sequence[str]) -> pd.DataFr
         With the keys, ``score``, ``gain``, the measures and the regret.
     keys : sequence of str
         Columns that name a cell besides score and gain.
-
-    Returns
-    -------
-    DataFrame
     """
     names = [*keys, "score", "gain"]
     once = measured[measured["gain"] == "minmax"]  # what is lost does not depend on the gain
@@ -141,10 +133,6 @@ def summarise_agreement(measured: pd.DataFrame, keys: Sequence[str], paper: str)
         Columns that name a cell besides score and gain.
     paper : str
         The paper's table; its columns besides the numbers are the keys.
-
-    Returns
-    -------
-    DataFrame
     """
     table = summarise_measures(measured, keys)
     published = paper_agreement(paper)
@@ -423,10 +411,6 @@ def agreement_panels(shown: pd.DataFrame, by: str) -> Figure:
         Rows of one measure, score and gain.
     by : str
         The column whose values stand side by side.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     tasks, kinds = list(dict.fromkeys(shown["task"])), list(dict.fromkeys(shown[by]))
     figure, axes = grid(len(tasks), len(kinds), (3.6, 2.9))

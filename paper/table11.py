@@ -40,10 +40,6 @@ def recut(cohort: Cohort, length: int, stride: int) -> Cohort:
         With the columns ``scan`` and ``start``; windows without gaps, not standardised.
     length, stride : int
         Of the new windows.
-
-    Returns
-    -------
-    Cohort
     """
     missing = [name for name in ("scan", "start") if name not in cohort.samples.columns]
     if missing:

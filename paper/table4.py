@@ -164,10 +164,6 @@ def fit(
     patience : int
         Epochs without a better validation error after which training stops.
     seed : int
-
-    Returns
-    -------
-    Fit
     """
     axes = ("universal", readout) if heads == USUAL_HEADS else ("universal", readout, heads)
     model = _Model(readout, heads, data.inputs.shape[2] - 1, child_seed(seed, *axes))

@@ -34,10 +34,6 @@ def paper_table(name: str) -> pd.DataFrame:
     name : str
         A key of :data:`TABLES`.
 
-    Returns
-    -------
-    DataFrame
-
     Examples
     --------
     >>> len(paper_table("table2"))

@@ -94,10 +94,6 @@ def hardest_share(asked: float | None, size: int, n_samples: int) -> float:
     size, n_samples : int
         Of the core-set and the cohort.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> [hardest_share(None, size, 4520) for size in (452, 1356, 2260)]
@@ -230,10 +226,6 @@ def size_aware_shape(
         Share of the samples in the core-set.
     asked : (float or None, float or None)
         The user's choice, of one or both.
-
-    Returns
-    -------
-    (float, float)
 
     Examples
     --------

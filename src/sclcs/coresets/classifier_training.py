@@ -71,10 +71,6 @@ def train(
     parameters : ClassifierParameters
     **extra : object
         Further settings of the classifier.
-
-    Returns
-    -------
-    TrainedClassifier
     """
     return trained_classifier(
         cohort,

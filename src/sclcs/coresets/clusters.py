@@ -112,10 +112,6 @@ def nearest_members(clusters: Integers, distances: Floats, size: int, first: Int
     first : array of int
         How many members each cluster gives at first. If these are too few in all, clusters
         then give one more member each, the largest cluster first, until there are enough.
-
-    Returns
-    -------
-    array of int
     """
     counts = np.bincount(clusters, minlength=len(first))
     place = place_in_group(clusters, distances)  # 0 is the nearest of its cluster

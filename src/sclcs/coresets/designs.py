@@ -129,10 +129,6 @@ def chances(seed: int, purpose: str, names: Iterable[str]) -> Floats:
         What the numbers are for; other purposes get other numbers.
     names : iterable of str
         Sample ids, subjects, ...
-
-    Returns
-    -------
-    array of float
     """
     seeds = [child_seed(seed, "select", purpose, str(name)) for name in names]
     return np.array(seeds, dtype=np.float64) / 2.0**63
@@ -151,10 +147,6 @@ def best(scores: Floats, size: int, keep: Literal["low", "high"], ties: Floats) 
         Which end is best.
     ties : array of float
         Decides between equal scores, lowest first: see :func:`chances`.
-
-    Returns
-    -------
-    array of int
     """
     n_finite = int(np.isfinite(scores).sum())
     if size > n_finite:
@@ -176,10 +168,6 @@ def place_in_group(groups: Integers, order: Floats) -> Integers:
         Group of each sample.
     order : array of float
         In which order members are numbered; equal ones in that of the rows.
-
-    Returns
-    -------
-    array of int
     """
     sorted_rows = np.lexsort((order, groups))
     counts = np.bincount(groups)

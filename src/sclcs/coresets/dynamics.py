@@ -60,10 +60,6 @@ def forgetting_events(
         Score of a sample that was never right: the number of epochs, more than any other can
         have (Toneva), or 0, so that it counts as never forgotten (CCS, DeepCore).
 
-    Returns
-    -------
-    array of float
-
     Examples
     --------
     >>> seen = [[0, 1, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]]
@@ -109,10 +105,6 @@ def two_window_variance(
         Of the early window, in [0, 1]; the late one gets the rest.
     normalise : bool
         Divide each window by its sum over samples first.
-
-    Returns
-    -------
-    array of float
     """
     if normalise:
         early, late = (part / part.sum() if part.sum() > 0 else part for part in (early, late))

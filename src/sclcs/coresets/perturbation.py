@@ -73,10 +73,6 @@ def training_of(cohort: Cohort, seed: int, parameters: EncoderParameters) -> Tra
     seed : int
         Used if ``train_seed`` is None.
     parameters : EncoderParameters
-
-    Returns
-    -------
-    TrainedEncoder
     """
     asked = {name: getattr(parameters, name) for name in EncoderSettings.model_fields}
     changes = {name: value for name, value in asked.items() if value is not None}

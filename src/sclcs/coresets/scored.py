@@ -262,10 +262,6 @@ def balanced_choice(
     scores : Scores
         Of all samples.
     parameters : DensityParameters
-
-    Returns
-    -------
-    Choice
     """
     order = id_order(cohort.sample_ids)  # the draw must not depend on the order of the rows
     ascending = scores.values[order] * (1 if scores.keep == "low" else -1)

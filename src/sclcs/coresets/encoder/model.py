@@ -56,10 +56,6 @@ def project_heads(inputs: Tensor, weight: Tensor) -> Tensor:
         Contiguous.
     weight : Tensor, shape (projection, feature, dim)
         One matrix per projection (queries of all heads, then keys of all heads).
-
-    Returns
-    -------
-    Tensor, shape (projection, sample * region, dim)
     """
     tokens = inputs.reshape(-1, inputs.shape[-1])
     return torch.bmm(tokens.expand(len(weight), *tokens.shape), weight)
@@ -247,10 +243,6 @@ def fused_softmax_map(
         Weight of each head.
     crew : Crew, optional
         Who does the work.
-
-    Returns
-    -------
-    Tensor, shape (sample, region, region)
     """
     fused: Tensor = _FusedSoftmaxMap.apply(inputs, weight, mixture, crew or Crew())
     return fused

@@ -180,10 +180,6 @@ def find_pairs(samples: pd.DataFrame, n_timepoints: int, *, allow_overlap: bool)
     allow_overlap : bool
         Whether two windows of a pair may share time points.
 
-    Returns
-    -------
-    SubjectPairs
-
     Raises
     ------
     InputError
@@ -256,10 +252,6 @@ def read_checkpoint(path: Path, expected_identity: str, epochs: int) -> dict[str
         From :func:`~sclcs.coresets.encoder.train.training_identity`.
     epochs : int
         Epochs asked for now.
-
-    Returns
-    -------
-    dict or None
     """
     if not path.exists():
         return None
