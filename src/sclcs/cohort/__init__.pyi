@@ -4,7 +4,7 @@ from .columns import NEVER_QUANTITIES, unclear, vague_levels
 from .coreset import CoreSet
 from .describe import describe_cohort, describe_scans, preparation
 from .design import cautions, check_design, site_column
-from .loading import join_cohorts, label_cohort, open_source
+from .loading import join_cohorts, label_cohort
 from .problems import KINDS, Problem, explain, raise_for
 from .readers.abide import read_abide
 from .readers.arrays import read_arrays
@@ -13,7 +13,7 @@ from .readers.conn import read_conn
 from .readers.folders import read_hcp, read_ukb
 from .readers.mne import read_mne
 from .readers.nifti import read_nifti
-from .readers.recognise import FILE_KINDS, import_scans, load, recognise
+from .readers.recognise import FILE_KINDS, import_scans, load, open_source, recognise
 from .readers.rest_meta_mdd import read_rest_meta_mdd
 from .regions import dosenbach_places, region_set
 from .scans import Scan, Scans

@@ -16,7 +16,6 @@ from sclcs._core import (
     atomic_directory,
     name_first,
     refuse_existing,
-    require_existing,
     track,
 )
 from sclcs.cohort.cohort import Cohort
@@ -24,8 +23,6 @@ from sclcs.cohort.columns import ColumnRules, read_columns
 from sclcs.cohort.labels import LabelTable, match_ids, read_label_table
 from sclcs.cohort.motion import with_mean_fd
 from sclcs.cohort.problems import raise_for
-from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.cohort.scans import Scans
 from sclcs.cohort.signals import LENGTH_COLUMN, fingerprints, iterate_rows, padded
 from sclcs.cohort.storage import CohortWriter, aside_path, replace_samples
 from sclcs.cohort.tables import clean_table
@@ -35,7 +32,6 @@ __all__ = [
     "Relabelled",
     "join_cohorts",
     "label_cohort",
-    "open_source",
 ]
 
 
@@ -244,30 +240,6 @@ def _match(
         f"{name_first(ids)}, subjects are {name_first(samples['subject'].unique())}; choose the "
         "column with --id (id_column=)."
     )
-
-
-def open_source(
-    path: str | os.PathLike[str], labels: str | os.PathLike[str] | None = None
-) -> Cohort | Scans:
-    """Open a cohort folder, or read scans from arrays.
-
-    Parameters
-    ----------
-    path : path-like
-        A cohort written by sclcs, an .npz or .npy file, or a folder of time series.
-    labels : path-like, optional
-        Table of labels; only for raw arrays.
-
-    Returns
-    -------
-    Cohort or Scans
-    """
-    path = require_existing(path)
-    if not (Path(path) / "zarr.json").exists():
-        return read_arrays(path, labels=labels)
-    if labels is not None:
-        raise InputError(f"{path} is a cohort and has its labels inside; leave out --labels.")
-    return Cohort.open(path)
 
 
 def join_cohorts(parts: Mapping[str, Cohort], out: str | os.PathLike[str]) -> Cohort:

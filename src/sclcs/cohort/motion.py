@@ -58,16 +58,8 @@ def with_mean_fd(facts: Mapping[str, Any]) -> dict[str, Any]:
 def mean_displacement(path: Path) -> float | None:
     """Return the mean framewise displacement in a ``motion.tsv`` or ``confounds.tsv``.
 
-    Parameters
-    ----------
-    path : Path
-        A table with one row per volume.
-
-    Returns
-    -------
-    float or None
-        In mm; the first volume, which has no predecessor, does not count. None if the table
-        has no such column.
+    `path`: a table with one row per volume. Returns: in mm; the first volume, which has no
+    predecessor, does not count. None if the table has no such column.
     """
     columns = read_table_file(path)
     name = next((name for name in _PER_VOLUME if name in columns), None)
@@ -109,16 +101,8 @@ def _beside(file: BidsFile, suffixes: set[str], desc: str | None = None) -> Path
 def attach_motion(scans: Scans, files: Mapping[str, BidsFile]) -> Scans:
     """Give every scan the mean displacement that a file beside it tells.
 
-    Parameters
-    ----------
-    scans : Scans
-    files : mapping of str to BidsFile
-        The file of every scan, by scan id.
-
-    Returns
-    -------
-    Scans
-        With the fact ``mean_fd``, if any file tells it.
+    `files`: the file of every scan, by scan id. Returns: with the fact ``mean_fd``, if any file
+    tells it.
     """
     told = {name: _told(file) for name, file in files.items()}
     if all(value is None for value in told.values()):
@@ -136,16 +120,7 @@ def _told(file: BidsFile) -> float | None:
 def without_motion(scans: Scans, max_fd: float) -> Scans:
     """Leave scans out whose mean framewise displacement is above a limit, or unknown.
 
-    Parameters
-    ----------
-    scans : Scans
-    max_fd : float
-        In mm.
-
-    Returns
-    -------
-    Scans
-        Those left out are among its problems, with their motion.
+    `max_fd`: in mm. Returns: those left out are among its problems, with their motion.
     """
     if max_fd <= 0:
         raise InputError(f"Expected a limit of motion above 0 mm, for example 0.5, not {max_fd}.")

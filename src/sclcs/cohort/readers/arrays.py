@@ -41,22 +41,9 @@ _ABOUT_REGIONS = ("roi_", "region")
 class ArrayBlock:
     """The scans of one 3-D array and what its file says about them.
 
-    Parameters
-    ----------
-    source : Path
-        The file.
-    signals : ndarray
-        Three axes, the first is the scan.
-    regions : sequence of str, optional
-        Region names.
-    lengths : sequence of int, optional
-        Real time points of each scan; the rest is padding.
-    subjects, scan_ids : sequence of str, optional
-        Whose scan each is, and what it is called.
-    facts : mapping of str to sequence
-        Labels, one value per scan.
-    tr : float, optional
-        Repetition time in seconds, if all scans share it.
+    `signals`: three axes, the first is the scan; `lengths`: real time points of each scan; the
+    rest is padding; `subjects, scan_ids`: whose scan each is, and what it is called; `facts`:
+    labels, one value per scan; `tr`: repetition time in seconds, if all scans share it.
     """
 
     source: Path
@@ -72,16 +59,7 @@ class ArrayBlock:
 def read_block(source: Path, key: str | None = None) -> ArrayBlock:
     """Read a 3-D array of scans from an .npz or .npy file.
 
-    Parameters
-    ----------
-    source : Path
-        The file.
-    key : str, optional
-        Name of the signals in an .npz; found if not given.
-
-    Returns
-    -------
-    ArrayBlock
+    `key`: name of the signals in an .npz; found if not given.
     """
     if source.suffix.lower() == ".npz":
         block = _from_npz(NpzArchive(source), key)
@@ -171,21 +149,9 @@ def name_by_rows(
 ) -> ArrayBlock:
     """Give scans without ids the ids and labels of a table that has one row per scan.
 
-    Parameters
-    ----------
-    block : ArrayBlock
-        The scans.
-    table : LabelTable
-        The labels, in the order of the scans.
-    id_column : str, optional
-        Column that names the subjects; recognised by its name if not given.
-    by_position : bool
-        Whether the user said that row n belongs to scan n: a table that was sorted otherwise
-        would give every scan somebody else's labels.
-
-    Returns
-    -------
-    ArrayBlock
+    `table`: the labels, in the order of the scans; `id_column`: column that names the subjects;
+    recognised by its name if not given; `by_position`: whether the user said that row n belongs to
+    scan n: a table that was sorted otherwise would give every scan somebody else's labels.
     """
     if not by_position:
         raise InputError(
@@ -214,17 +180,8 @@ def name_by_rows(
 def scans_of_block(block: ArrayBlock, layout: Layout = "auto") -> Scans:
     """Slice a 3-D array into scans; nothing is copied until a scan is used.
 
-    Parameters
-    ----------
-    block : ArrayBlock
-        The array and what is known about it.
-    layout : {'auto', 'scan-time-region', 'scan-region-time'}
-        Order of its axes; ``auto`` is time before region, unless the names of the regions fit
-        the other order only.
-
-    Returns
-    -------
-    Scans
+    `block`: the array and what is known about it; `layout`: order of its axes; ``auto`` is time
+    before region, unless the names of the regions fit the other order only.
     """
     if layout == "auto":
         layout = _layout_of(block)

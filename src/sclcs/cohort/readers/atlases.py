@@ -58,14 +58,7 @@ class Parcellation(Protocol):
 class Spheres:
     """Spheres around points; where two overlap, both use the voxels they share.
 
-    Parameters
-    ----------
-    regions : tuple of str
-        Their names.
-    centres : ndarray, shape (region, 3)
-        In millimetres (MNI).
-    radius : float
-        In millimetres.
+    `centres`: in millimetres (MNI); `radius`: in millimetres.
     """
 
     regions: tuple[str, ...]
@@ -117,16 +110,8 @@ class Spheres:
 class LabelImage:
     """An atlas image with one integer per region.
 
-    Parameters
-    ----------
-    regions : tuple of str
-        Names of the labels.
-    values : ndarray of int
-        The label of each region, ascending.
-    labels : ndarray of int, shape (x, y, z)
-        The image; 0 is background.
-    affine : ndarray, shape (4, 4)
-        From voxels to millimetres.
+    `regions`: names of the labels; `values`: the label of each region, ascending; `labels`: the
+    image; 0 is background; `affine`: from voxels to millimetres.
     """
 
     regions: tuple[str, ...]
@@ -150,16 +135,7 @@ class LabelImage:
 def spheres(name: str, radius: float) -> Spheres:
     """Make the spheres of a named region set from nilearn's Dosenbach coordinates.
 
-    Parameters
-    ----------
-    name : str
-        A region set, for example ``"dosenbach-dmn33"``.
-    radius : float
-        In millimetres.
-
-    Returns
-    -------
-    Spheres
+    `name`: a region set, for example ``"dosenbach-dmn33"``; `radius`: in millimetres.
     """
     if not radius > 0:
         raise InputError(f"Expected a sphere radius above 0 mm, got {radius}.")
@@ -173,17 +149,9 @@ def label_image(
 ) -> LabelImage:
     """Read an atlas image.
 
-    Parameters
-    ----------
-    path : path-like
-        A 3-D image of integers.
-    names : path-like, optional
-        A tsv or csv table with the columns `index` (or `value`) and `name` (or `label`), as BIDS
-        ``*_dseg.tsv``. Without it regions are ``label-1``, ``label-2``, ...
-
-    Returns
-    -------
-    LabelImage
+    `path`: a 3-D image of integers; `names`: a tsv or csv table with the columns `index` (or
+    `value`) and `name` (or `label`), as BIDS ``*_dseg.tsv``. Without it regions are ``label-1``,
+    ``label-2``, ...
     """
     path = Path(path)
     values, affine = load_image(path, 3)
@@ -198,18 +166,8 @@ def label_image_of(
 ) -> LabelImage:
     """Make regions of an atlas that is in memory, or of its file.
 
-    Parameters
-    ----------
-    image : path-like or image
-        As nilearn returns it.
-    names : mapping of int to str
-        By label; a label without a name is ``label-<number>``.
-    what : str
-        For messages, for example ``"the atlas aal"``.
-
-    Returns
-    -------
-    LabelImage
+    `image`: as nilearn returns it; `names`: by label; a label without a name is
+    ``label-<number>``; `what`: for messages, for example ``"the atlas aal"``.
     """
     if isinstance(image, str | os.PathLike):
         values, affine = load_image(Path(image), 3)
@@ -338,18 +296,9 @@ def named_atlas(
 ) -> Parcellation:
     """Return the regions of a known atlas.
 
-    Parameters
-    ----------
-    name : str
-        For example ``"schaefer400"``, ``"schaefer200-17"``, ``"aal"``, ``"dosenbach160"``.
-    radius : float
-        Of spheres around coordinates, in mm.
-    data_dir : path-like, optional
-        Where nilearn keeps downloads; its own folder by default.
-
-    Returns
-    -------
-    Parcellation
+    `name`: for example ``"schaefer400"``, ``"schaefer200-17"``, ``"aal"``, ``"dosenbach160"``;
+    `radius`: of spheres around coordinates, in mm; `data_dir`: where nilearn keeps downloads; its
+    own folder by default.
     """
     plain = {_plain(known): known for known in known_atlases()}
     known = plain.get(_plain(name))

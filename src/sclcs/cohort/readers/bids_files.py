@@ -43,14 +43,9 @@ _KEY = re.compile(r"[A-Za-z0-9]+")
 class BidsName:
     """A file name taken apart.
 
-    Parameters
-    ----------
-    entities : mapping of str to str
-        Labels by key, in the order of the name.
-    suffix : str
-        The last part, for example ``timeseries`` or ``bold``.
-    extension : str
-        With its first dot, for example ``.nii.gz``; may be empty.
+    `entities`: labels by key, in the order of the name; `suffix`: the last part, for example
+    ``timeseries`` or ``bold``; `extension`: with its first dot, for example ``.nii.gz``; may be
+    empty.
     """
 
     entities: Mapping[str, str]
@@ -83,15 +78,8 @@ def _joined(entities: Mapping[str, str]) -> str:
 def parse_bids_name(path: str | os.PathLike[str]) -> BidsName | None:
     """Take a file name apart.
 
-    Parameters
-    ----------
-    path : path-like
-        A file; folders in front are ignored.
-
-    Returns
-    -------
-    BidsName or None
-        None if the name is not one of BIDS: no entity, no suffix, or an entity twice.
+    `path`: a file; folders in front are ignored. Returns: None if the name is not one of BIDS: no
+    entity, no suffix, or an entity twice.
 
     Examples
     --------
@@ -151,19 +139,8 @@ def find_files(
 ) -> list[BidsFile]:
     """Find the functional files of a derivative folder whose names are wanted.
 
-    Parameters
-    ----------
-    folder : path-like
-        The derivative folder, the one that holds ``sub-*``.
-    wanted : callable
-        Says whether a name is one.
-    what : str
-        What is looked for, for the message.
-
-    Returns
-    -------
-    list of BidsFile
-        Sorted by path; at least one.
+    `folder`: the derivative folder, the one that holds ``sub-*``; `wanted`: says whether a name is
+    one; `what`: what is looked for, for the message. Returns: sorted by path; at least one.
     """
     folder = require_existing(folder, "derivative folder")
     files = []
@@ -190,18 +167,9 @@ def _where_to_look(folder: Path) -> str:
 def select_files(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> list[BidsFile]:
     """Keep the files with the chosen labels.
 
-    Parameters
-    ----------
-    files : sequence of BidsFile
-        Where to choose from.
-    choices : mapping of str to str, sequence of str or None
-        The wanted labels by entity key; None takes any. For `run` also
-        ``"combined"`` (files without a run) and ``"separate"`` (files with one).
-
-    Returns
-    -------
-    list of BidsFile
-        At least one.
+    `files`: where to choose from; `choices`: the wanted labels by entity key; None takes any. For
+    `run` also ``"combined"`` (files without a run) and ``"separate"`` (files with one). Returns:
+    at least one.
     """
     chosen = list(files)
     for key, choice in choices.items():
@@ -250,14 +218,8 @@ def entity_labels(entity: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
 def choose_atlas(found: Sequence[str], wanted: str | None, what: str = "scans") -> str:
     """Return the atlas to read; where there are several one must be named.
 
-    Parameters
-    ----------
-    found : sequence of str
-        The atlas of every scan (or region) that was found.
-    wanted : str or None
-        What was asked for.
-    what : str
-        What is counted, for the message.
+    `found`: the atlas of every scan (or region) that was found; `wanted`: what was asked for;
+    `what`: what is counted, for the message.
     """
     counts = Counter(found)
     known = [f"{name} ({counts[name]} {what})" for name in sorted(counts)]

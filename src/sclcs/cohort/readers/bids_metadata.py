@@ -36,17 +36,8 @@ def find_participants(
 ) -> Path | None:
     """Find ``participants.tsv`` of a derivative: in it, in its dataset, or one folder up.
 
-    Parameters
-    ----------
-    folder : path-like
-        The derivative folder.
-    subjects : collection of str
-        Who is in it. A table one folder up may belong to something else: it counts only if
-        it names one of them.
-
-    Returns
-    -------
-    Path or None
+    `subjects`: who is in it. A table one folder up may belong to something else: it counts only if
+    it names one of them.
     """
     certain = {place / "participants.tsv" for place in dataset_folders(folder)}
     for path in participants_places(folder):
@@ -94,13 +85,7 @@ def dataset_folders(folder: str | os.PathLike[str]) -> list[Path]:
 
 @dataclass
 class Sidecars:
-    """JSON sidecars of a derivative and its dataset, looked up by BIDS inheritance.
-
-    Parameters
-    ----------
-    folder : path-like
-        The derivative folder.
-    """
+    """JSON sidecars of a derivative and its dataset, looked up by BIDS inheritance."""
 
     folder: str | os.PathLike[str]
     _listed: dict[Path, list[BidsFile]] = field(default_factory=dict)
@@ -179,19 +164,9 @@ def with_note(scans: Scans, note: str) -> Scans:
 def attach_participants(scans: Scans, table: LabelTable, subjects_found: Collection[str]) -> Scans:
     """Give scans the labels of ``participants.tsv``.
 
-    Parameters
-    ----------
-    scans : Scans
-        The scans; facts that come from file names are kept.
-    table : LabelTable
-        One row per participant.
-    subjects_found : collection of str
-        Subjects with any file in the derivative. Their rows are no mistake even if none of
-        their scans was chosen.
-
-    Returns
-    -------
-    Scans
+    `scans`: the scans; facts that come from file names are kept; `table`: one row per participant;
+    `subjects_found`: subjects with any file in the derivative. Their rows are no mistake even if
+    none of their scans was chosen.
     """
     chosen = {scan.subject for scan in scans}
     named = [f"sub-{name.removeprefix('sub-')}" for name in table.ids("subject")]
@@ -205,17 +180,8 @@ def attach_participants(scans: Scans, table: LabelTable, subjects_found: Collect
 def split_tr(times: Sequence[float | None]) -> tuple[float | None, list[dict[str, Any]]]:
     """Tell a repetition time that all scans share from one that is a fact of each scan.
 
-    Parameters
-    ----------
-    times : sequence of float or None
-        One per scan, in seconds.
-
-    Returns
-    -------
-    shared : float or None
-        The time, if all scans have the same.
-    facts : list of dict
-        ``{"tr": seconds}`` per scan if they differ, else empty.
+    `times`: one per scan, in seconds. Returns: `shared`, the time, if all scans have the same;
+    `facts`, ``{"tr": seconds}`` per scan if they differ, else empty.
     """
     different = set(times)
     if len(different) == 1:
@@ -229,18 +195,9 @@ Coverage = Mapping[str, float]
 def find_coverage(file: BidsFile, regions: tuple[str, ...]) -> Callable[[], Coverage] | None:
     """Find the coverage of a scan's regions.
 
-    Parameters
-    ----------
-    file : BidsFile
-        The time series.
-    regions : tuple of str
-        In the order of the file's columns, for lists without names.
-
-    Returns
-    -------
-    callable or None
-        Reads the table ``stat-coverage_bold.tsv`` of XCP-D (columns Node and coverage) or the
-        list ``Coverage`` in HALFpipe's JSON; None if there is neither.
+    `regions`: in the order of the file's columns, for lists without names. Returns: reads the
+    table ``stat-coverage_bold.tsv`` of XCP-D (columns Node and coverage) or the list ``Coverage``
+    in HALFpipe's JSON; None if there is neither.
     """
     table = _coverage_table(file)
     if table is not None:

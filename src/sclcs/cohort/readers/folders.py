@@ -50,17 +50,8 @@ UKB_TR = 0.735  # seconds, of all resting-state scans of UK Biobank
 def name_facts(stem: str) -> tuple[str, str, dict[str, Any]]:
     """Return the scan id, subject and facts that a name of BIDS tells.
 
-    Parameters
-    ----------
-    stem : str
-        A file name without its ending.
-
-    Returns
-    -------
-    scan_id, subject : str
-        The name itself if it is not one of BIDS.
-    facts : dict
-        `session`, `task`, `run` as far as the name has them.
+    `stem`: a file name without its ending. Returns: `scan_id, subject`, the name itself if it is
+    not one of BIDS; `facts`, `session`, `task`, `run` as far as the name has them.
 
     Examples
     --------
@@ -81,12 +72,9 @@ def name_facts(stem: str) -> tuple[str, str, dict[str, Any]]:
 class NameTemplate:
     """What a user says about the names of files.
 
-    Parameters
-    ----------
-    template : str
-        The name (or path below the folder) of a file without its ending, with fields:
-        ``"{subject}_{session}"``, ``"{subject}/MNINonLinear/Results/{run}/*"``. Each field but
-        the subject becomes a fact; ``*`` is any text inside a name.
+    `template`: the name (or path below the folder) of a file without its ending, with fields:
+    ``"{subject}_{session}"``, ``"{subject}/MNINonLinear/Results/{run}/*"``. Each field but the
+    subject becomes a fact; ``*`` is any text inside a name.
     """
 
     def __init__(self, template: str) -> None:
@@ -108,18 +96,8 @@ class NameTemplate:
     def facts(self, path: Path, stem: str) -> tuple[str, str, dict[str, Any]]:
         """Take the name of a file apart.
 
-        Parameters
-        ----------
-        path : Path
-            Below the folder that is read.
-        stem : str
-            Its name without the ending.
-
-        Returns
-        -------
-        scan_id, subject : str
-        facts : dict
-            The other fields.
+        `path`: below the folder that is read; `stem`: its name without the ending. Returns: the
+        other fields.
         """
         text = (path.parent / stem).as_posix() if self._with_folders else stem
         found = self._pattern.fullmatch(text)
@@ -158,32 +136,15 @@ def read_scan_folder(
 ) -> Scans:
     """Read a folder of text, .npy, .mat or .ptseries.nii files, one scan each.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    layout : {'auto', 'scan-time-region', 'scan-region-time'}
-        Whether the rows of a file are time points or regions; ``auto`` finds out or asks.
-    key : str, optional
-        Variable of .mat files.
-    pattern : str, optional
-        Which files, for example ``"*_rois_dosenbach160.1D"`` or ``"**/*.csv"``; by default those
-        in the folder, or in folders of it if there is none.
-    strip_suffix : str
-        Text removed from the end of the file stem; what is left is the scan id.
-    file_names : str, optional
-        What the names of files say, for example ``"{subject}_{session}"``; see
-        :class:`NameTemplate`. Without it names of BIDS (``sub-01_ses-2_...``) are understood.
-    n_regions : int, optional
-        How many regions the atlas has, if that is known.
-    ignore : sequence of Path
-        Files that are not scans, such as the table of labels.
-
-    Returns
-    -------
-    Scans
-        The subject of each scan is what its name says, else its id, until labels say
-        otherwise.
+    `layout`: whether the rows of a file are time points or regions; ``auto`` finds out or asks;
+    `key`: variable of .mat files; `pattern`: which files, for example ``"*_rois_dosenbach160.1D"``
+    or ``"**/*.csv"``; by default those in the folder, or in folders of it if there is none;
+    `strip_suffix`: text removed from the end of the file stem; what is left is the scan id;
+    `file_names`: what the names of files say, for example ``"{subject}_{session}"``; see
+    :class:`NameTemplate`. Without it names of BIDS (``sub-01_ses-2_...``) are understood;
+    `n_regions`: how many regions the atlas has, if that is known; `ignore`: files that are not
+    scans, such as the table of labels. Returns: the subject of each scan is what its name says,
+    else its id, until labels say otherwise.
     """
     left_out = {os.path.realpath(path) for path in ignore}
     for wanted in (pattern,) if pattern else ("*", "**/*"):

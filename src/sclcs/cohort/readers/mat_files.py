@@ -144,18 +144,9 @@ class MatSeries:
 def peek_mat_series(path: Path, key: str | None = None) -> MatSeries:
     """Find the signals of one scan in a .mat file.
 
-    Parameters
-    ----------
-    path : Path
-        As DPABI (``ROISignals``), BRANT or own scripts leave it.
-    key : str, optional
-        Name of the variable. By default one that is called as signals are, the only matrix, or
-        the only one that is not square.
-
-    Returns
-    -------
-    MatSeries
-        Names are those of a cell array of strings that fits one axis.
+    `path`: as DPABI (``ROISignals``), BRANT or own scripts leave it; `key`: name of the variable.
+    By default one that is called as signals are, the only matrix, or the only one that is not
+    square. Returns: names are those of a cell array of strings that fits one axis.
     """
     held = _variables(path)
     matrices = {name: shape for name, (shape, kind) in held.items() if kind != "cell"}
@@ -221,17 +212,8 @@ def _variables(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
 def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
     """Load a matrix of numbers from a .mat file.
 
-    Parameters
-    ----------
-    path : Path
-        A MATLAB file, v5 (and older) or v7.3 (HDF5).
-    variable : str
-        Name of the matrix.
-
-    Returns
-    -------
-    ndarray
-        Two axes, rows and columns as in MATLAB.
+    `path`: a MATLAB file, v5 (and older) or v7.3 (HDF5); `variable`: name of the matrix. Returns:
+    two axes, rows and columns as in MATLAB.
     """
     import h5py
 
@@ -251,17 +233,8 @@ def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
 def load_mat_cells(path: Path, variable: str) -> list[Any]:
     """Load a cell array of matrices and strings from a .mat file.
 
-    Parameters
-    ----------
-    path : Path
-        A MATLAB file, v5 (and older) or v7.3 (HDF5).
-    variable : str
-        Name of the cell array.
-
-    Returns
-    -------
-    list
-        Its cells in order: arrays of numbers (rows and columns as in MATLAB) and str.
+    `path`: a MATLAB file, v5 (and older) or v7.3 (HDF5); `variable`: name of the cell array.
+    Returns: its cells in order: arrays of numbers (rows and columns as in MATLAB) and str.
     """
     import h5py
 

@@ -84,13 +84,9 @@ COMPONENTS = (
 class Confounds:
     """A choice of nuisance signals.
 
-    Parameters
-    ----------
-    strategy : str or sequence of str
-        ``"none"``, a preset of nilearn (:data:`PRESETS`), or noise components
-        (:data:`COMPONENTS`; a list, or one string separated by commas).
-    options : mapping
-        Passed to ``load_confounds``: ``motion``, ``fd_threshold``, ``n_compcor``, ...
+    `strategy`: ``"none"``, a preset of nilearn (:data:`PRESETS`), or noise components
+    (:data:`COMPONENTS`; a list, or one string separated by commas); `options`: passed to
+    ``load_confounds``: ``motion``, ``fd_threshold``, ``n_compcor``, ...
     """
 
     strategy: str | Sequence[str] = NO_CONFOUNDS
@@ -173,14 +169,8 @@ class Confounds:
 class Cleaning:
     """What nilearn does to the signals besides regressing confounds out.
 
-    Parameters
-    ----------
-    low_pass, high_pass : float or None
-        Cut-off frequencies in Hz.
-    detrend : bool
-        Whether a linear trend is removed.
-    smoothing : float or None
-        Full width at half maximum of a spatial filter, in mm.
+    `low_pass, high_pass`: cut-off frequencies in Hz; `detrend`: whether a linear trend is removed;
+    `smoothing`: full width at half maximum of a spatial filter, in mm.
     """
 
     low_pass: float | None = None
@@ -221,16 +211,8 @@ class Cleaning:
 class Extraction:
     """How signals are taken from an image.
 
-    Parameters
-    ----------
-    parcellation : Parcellation
-        The regions.
-    confounds : Confounds
-        What is regressed out.
-    cleaning : Cleaning
-        What else is done.
-    mask : Path or None
-        A 3-D image of the voxels that may be used.
+    `confounds`: what is regressed out; `cleaning`: what else is done; `mask`: a 3-D image of the
+    voxels that may be used.
     """
 
     parcellation: Parcellation
@@ -241,17 +223,8 @@ class Extraction:
     def signals(self, path: Path, tr: float | None) -> NDArray[np.float64]:
         """Take the signals (region, time) from one image.
 
-        Parameters
-        ----------
-        path : Path
-            A 4-D image.
-        tr : float or None
-            Its repetition time in seconds; needed by filters.
-
-        Returns
-        -------
-        ndarray
-            NaN where a region has no voxel in the image.
+        `tr`: its repetition time in seconds; needed by filters. Returns: NaN where a region has no
+        voxel in the image.
         """
         volumes, affine = load_image(path, 4)
         finite = np.isfinite(volumes.sum(axis=3, dtype=np.float64))

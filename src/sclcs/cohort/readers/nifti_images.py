@@ -56,16 +56,7 @@ _SECONDS_PER_UNIT = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6, "unknown": 1.0}
 def open_image(path: Path, n_dimensions: int) -> Image:
     """Open an image; only its header is read.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.nii`` or ``.nii.gz`` file.
-    n_dimensions : int
-        4 for a scan, 3 for a mask or atlas.
-
-    Returns
-    -------
-    nibabel image
+    `path`: a ``.nii`` or ``.nii.gz`` file; `n_dimensions`: 4 for a scan, 3 for a mask or atlas.
     """
     nibabel = import_extra("nibabel", "nifti")
     with explain_damage(path, f"a {n_dimensions}-D NIfTI image"):
@@ -83,18 +74,8 @@ def open_image(path: Path, n_dimensions: int) -> Image:
 def load_image(path: Path, n_dimensions: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Read the values and the affine of an image.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.nii`` or ``.nii.gz`` file.
-    n_dimensions : int
-        4 for a scan, 3 for a mask or atlas.
-
-    Returns
-    -------
-    values : ndarray of float32
-    affine : ndarray, shape (4, 4)
-        From voxels to millimetres.
+    `path`: a ``.nii`` or ``.nii.gz`` file; `n_dimensions`: 4 for a scan, 3 for a mask or atlas.
+    Returns: from voxels to millimetres.
     """
     image = open_image(path, n_dimensions)
     with explain_damage(path, f"a {n_dimensions}-D NIfTI image"):
@@ -157,16 +138,9 @@ _ENDINGS = (".nii", ".nii.gz")
 class ImageFile:
     """An image and what its name says.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    scan_id, subject : str
-        From the BIDS name, else the name without its ending.
-    facts : mapping
-        Session, task and run.
-    bids, sidecars
-        Where the repetition time is looked up, for a file of a derivative.
+    `scan_id, subject`: from the BIDS name, else the name without its ending; `facts`: session,
+    task and run; `bids, sidecars`: where the repetition time is looked up, for a file of a
+    derivative.
     """
 
     path: Path
@@ -197,16 +171,8 @@ class ImageFile:
 class FoundImages:
     """The images to read and where they were found.
 
-    Parameters
-    ----------
-    files : list of ImageFile
-        The images.
-    source : str
-        For the provenance.
-    folder : Path or None
-        The derivative, if it is one.
-    subjects : set of str
-        Subjects with any image there, also those not chosen.
+    `folder`: the derivative, if it is one; `subjects`: subjects with any image there, also those
+    not chosen.
     """
 
     files: list[ImageFile]
@@ -218,16 +184,8 @@ class FoundImages:
 def find_images(images: ImagePaths, choices: Mapping[str, Choice]) -> FoundImages:
     """Find the images a user points at.
 
-    Parameters
-    ----------
-    images : path-like or sequence of path-like
-        A derivative folder, another folder, a glob pattern, or files.
-    choices : mapping
-        Labels by BIDS entity; `desc` is ``preproc`` in a derivative if not chosen.
-
-    Returns
-    -------
-    FoundImages
+    `images`: a derivative folder, another folder, a glob pattern, or files; `choices`: labels by
+    BIDS entity; `desc` is ``preproc`` in a derivative if not chosen.
     """
     if isinstance(images, str | os.PathLike):
         folder = Path(images)

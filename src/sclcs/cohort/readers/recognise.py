@@ -29,21 +29,14 @@ from sclcs.cohort.readers.series_files import GRETNA, is_series_file
 from sclcs.cohort.scans import Scans
 from sclcs.settings import CutSettings, ImportSettings
 
-__all__ = ["FILE_KINDS", "Recognised", "import_scans", "load", "recognise"]
+__all__ = ["FILE_KINDS", "Recognised", "import_scans", "load", "open_source", "recognise"]
 
 
 @dataclass(frozen=True)
 class Kind:
     """A layout of files.
 
-    Parameters
-    ----------
-    words : str
-        What it is.
-    reader : str
-        Module and function.
-    example : str
-        A file of it.
+    `example`: a file of it.
     """
 
     words: str
@@ -80,14 +73,8 @@ MOST_FILES = 50_000  # looked at, of a folder
 class Recognised:
     """What a path was taken for.
 
-    Parameters
-    ----------
-    kind : str
-        A key of :data:`FILE_KINDS`, or ``cohort``.
-    path : Path
-        What its reader is given.
-    told_by : str
-        The file or folder that told it.
+    `kind`: a key of :data:`FILE_KINDS`, or ``cohort``; `path`: what its reader is given;
+    `told_by`: the file or folder that told it.
     """
 
     kind: str
@@ -301,6 +288,17 @@ def _found(path: str | os.PathLike[str] | None, asked: ImportSettings) -> Recogn
     if asked.kind is None:
         return recognise(path)
     return Recognised(asked.kind, Path(path), "as you said")
+
+
+def open_source(
+    path: str | os.PathLike[str], labels: str | os.PathLike[str] | None = None
+) -> Cohort | Scans:
+    """Open a cohort, or read the scans of files whose layout is recognised."""
+    if not (require_existing(path) / "zarr.json").exists():
+        return import_scans(path, ImportSettings(labels=None if labels is None else str(labels)))[1]
+    if labels is not None:
+        raise InputError(f"{path} is a cohort and has its labels inside; leave out --labels.")
+    return Cohort.open(path)
 
 
 @takes(ImportSettings)

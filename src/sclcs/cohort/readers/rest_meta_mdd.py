@@ -62,14 +62,8 @@ _NOT_KNOWN = re.compile(r"-9999(\.0*)?")
 class Identity:
     """What a subject id of the consortium says.
 
-    Parameters
-    ----------
-    subject : str
-        The id, for example ``"S20-1-0001"``.
-    site : str
-        ``"20"``.
-    diagnosis : str
-        ``"MDD"`` or ``"HC"``.
+    `subject`: the id, for example ``"S20-1-0001"``; `site`: ``"20"``; `diagnosis`: ``"MDD"`` or
+    ``"HC"``.
     """
 
     subject: str
@@ -88,18 +82,9 @@ def parse_id(text: str) -> Identity | None:
 def read_phenotype(path: str | os.PathLike[str], sites: Sequence[str] | None = None) -> LabelTable:
     """Read the phenotype table and check it against the ids.
 
-    Parameters
-    ----------
-    path : path-like
-        A csv, tsv or xlsx file; the consortium's xlsx has one sheet for patients and one
-        for controls.
-    sites : sequence of str, optional
-        Sites to keep; all if not given.
-
-    Returns
-    -------
-    LabelTable
-        Without the columns of site and group, which the ids already say; -9999 is missing.
+    `path`: a csv, tsv or xlsx file; the consortium's xlsx has one sheet for patients and one for
+    controls; `sites`: sites to keep; all if not given. Returns: without the columns of site and
+    group, which the ids already say; -9999 is missing.
     """
     table = read_label_table(path, all_sheets=True)
     id_column = table.find_id_column("subject")
@@ -157,10 +142,7 @@ _VARIABLE = "ROISignals"
 class AtlasBlock:
     """The columns of one atlas in the matrix.
 
-    Parameters
-    ----------
-    first, last : int
-        First and last column, counted from 1 as in the consortium's description.
+    `first, last`: first and last column, counted from 1 as in the consortium's description.
     """
 
     first: int

@@ -47,13 +47,7 @@ __all__ = [
 
 
 class NpzArchive:
-    """The arrays of an .npz file, known by shape and type before any is read.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    """
+    """The arrays of an .npz file, known by shape and type before any is read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -134,19 +128,8 @@ def _refusal_to_unpickle(where: str) -> UnreadableFileError:
 def peek_ptseries(path: Path) -> tuple[tuple[str, ...], int, float | None]:
     """Look at the header of a parcellated time series.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.ptseries.nii`` file.
-
-    Returns
-    -------
-    names : tuple of str
-        Of the parcels.
-    n_times : int
-        Time points.
-    tr : float or None
-        Repetition time in seconds; None if the series is not one of time.
+    `path`: a ``.ptseries.nii`` file. Returns: `names`, of the parcels; `n_times`, time points;
+    `tr`, repetition time in seconds; None if the series is not one of time.
     """
     image = _open(path)
     with explain_damage(path, "a CIFTI file"):
@@ -221,20 +204,10 @@ def series_stem(path: Path) -> str:
 class SeriesFile:
     """What is known of one file before its numbers are used.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    read : callable
-        Returns the matrix as it is in the file.
-    shape : tuple of int
-        Rows and columns; 0 rows where they are not counted yet. (0, 0) if it is damaged.
-    names : tuple of str or None
-        Names of the regions, if the file has them.
-    time_first : bool or None
-        Whether rows are time points; None if the file does not tell.
-    tr : float or None
-        Repetition time in seconds, if the file tells it.
+    `read`: returns the matrix as it is in the file; `shape`: rows and columns; 0 rows where they
+    are not counted yet. (0, 0) if it is damaged; `names`: names of the regions, if the file has
+    them; `time_first`: whether rows are time points; None if the file does not tell; `tr`:
+    repetition time in seconds, if the file tells it.
     """
 
     path: Path
@@ -263,18 +236,8 @@ class SeriesFile:
 def look_at(path: Path, layout: Layout = "auto", key: str | None = None) -> SeriesFile:
     """Look at one file; a damaged one is found too, and raises when it is read.
 
-    Parameters
-    ----------
-    path : Path
-        A file whose name ends as in :data:`SERIES_ENDINGS`.
-    layout : {'auto', 'scan-time-region', 'scan-region-time'}
-        What the rows are; ``auto`` takes what the file says, if it says.
-    key : str, optional
-        Variable of a .mat file.
-
-    Returns
-    -------
-    SeriesFile
+    `path`: a file whose name ends as in :data:`SERIES_ENDINGS`; `layout`: what the rows are;
+    ``auto`` takes what the file says, if it says; `key`: variable of a .mat file.
     """
     wanted = {"scan-time-region": True, "scan-region-time": False}.get(layout)
     if wanted is None and (path.name.startswith("ROISignals_") or path.parent.name == GRETNA):
@@ -342,17 +305,8 @@ def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[
     the same regions tells, or if scans differ in length: the regions are the axis that does
     not vary. Otherwise the user is asked.
 
-    Parameters
-    ----------
-    files : sequence of SeriesFile
-        Of one study.
-    n_regions : int, optional
-        How many regions the atlas has.
-
-    Returns
-    -------
-    list of SeriesFile
-        All with a known time axis, in the order given.
+    `n_regions`: how many regions the atlas has. Returns: all with a known time axis, in the order
+    given.
     """
     open_questions = [file for file in files if file.time_first is None and not file.damaged]
     if not open_questions:

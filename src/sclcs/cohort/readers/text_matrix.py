@@ -27,20 +27,11 @@ _PEEKED_LINES = 50
 class TextLayout:
     """How the numbers are laid out in a text file.
 
-    Parameters
-    ----------
-    n_skipped : int
-        Lines before the first row of numbers: comments and the header.
-    n_columns : int
-        Columns of numbers.
-    names : tuple of str or None
-        Names of the columns, if there is a header.
-    delimiter : str or None
-        What separates cells; None is any white space.
-    index_column : bool
-        Whether the first column numbers the rows (pandas writes one, under an empty name).
-    label_column : bool
-        Whether the first column names the rows: they are regions then, and columns time points.
+    `n_skipped`: lines before the first row of numbers: comments and the header; `names`: names of
+    the columns, if there is a header; `delimiter`: what separates cells; None is any white space;
+    `index_column`: whether the first column numbers the rows (pandas writes one, under an empty
+    name); `label_column`: whether the first column names the rows: they are regions then, and
+    columns time points.
     """
 
     n_skipped: int
@@ -83,15 +74,6 @@ def peek_text_matrix(path: Path) -> TextLayout:
     A header is a line that starts with ``#`` and has as many cells as the numbers below
     (C-PAC), a first line with a cell that is not a number, or one that counts 0, 1, 2, ...
     or 1, 2, 3, ... (pandas). Other lines that start with ``#`` are comments.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    TextLayout
     """
     with _opened(path) as stream:
         lines = list(islice(stream, _PEEKED_LINES))
@@ -116,19 +98,7 @@ def peek_text_matrix(path: Path) -> TextLayout:
 
 
 def load_text_matrix(path: Path, layout: TextLayout) -> NDArray[np.float64]:
-    """Load the numbers of a text file; empty cells and n/a become NaN.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    layout : TextLayout
-        What :func:`peek_text_matrix` found.
-
-    Returns
-    -------
-    ndarray, shape (row, column)
-    """
+    """Load the numbers of a text file; empty cells and n/a become NaN."""
     lines = _lines(path, layout)
     if layout.label_column:
         lines = [_split_label(line, layout.delimiter)[1] for line in lines]
