@@ -35,7 +35,7 @@ def test_import_writes_a_cohort_and_says_what_was_left_out(sclcs, arrays, tmp_pa
     shown = sclcs("cohort", "import", "arrays", arrays, *CUT, "--on-bad", "skip", "--out", out)
     assert shown.code == 0
     assert "14 samples of 3 subjects, 3 regions x 10 time points" in shown.out
-    assert "Left out: 1 too-short" in shown.out
+    assert "Left out: Scans with fewer time points than the windows need (1)" in shown.out
     cohort = Cohort.open(out)
     with np.load(arrays) as raw:
         np.testing.assert_array_equal(cohort.signals[1], raw["timeseries"][0, 5:15].T)
@@ -216,7 +216,7 @@ def test_a_limit_of_motion_shows_who_is_left_out(sclcs, tmp_path):
     out = tmp_path / "c.zarr"
     shown = sclcs("cohort", "import", "bids", tmp_path / "d", "--max-fd", 0.15, "--out", out)
     assert shown.code == 0, shown.err
-    assert "Left out: 1 high-motion" in shown.out
+    assert "Left out: Scans left out because their head moved" in shown.out
     assert "sub-02_task-rest" in shown.out
     assert "mean_fd 0.2 mm, limit 0.15 mm" in shown.out
     assert Cohort.open(out).samples["mean_fd"].tolist() == [0.1]

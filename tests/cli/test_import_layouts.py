@@ -75,8 +75,12 @@ def test_one_command_imports_a_layout(tmp_path, name):
 
 def test_the_data_set_above_a_derivative_will_do_and_brings_its_table(tmp_path):
     write_xcp_d(tmp_path / "study")
+    (tmp_path / "study" / "code").mkdir()
+    description = {"Name": "x", "GeneratedBy": [{"Name": "XCP-D"}]}
+    path = tmp_path / "study" / "derivatives" / "xcp_d" / "dataset_description.json"
+    path.write_text(json.dumps(description))
     text, cohort = imported(tmp_path, tmp_path / "study")
-    assert "derivatives/xcp_d is taken for" in text
+    assert "derivatives/xcp_d is taken for output of XCP-D" in text
     assert cohort.samples["diagnosis"].tolist() == ["MDD", "HC", "MDD", "HC"]
 
 
@@ -112,7 +116,7 @@ def test_people_without_a_scan_and_a_parcel_few_lack_need_no_second_attempt(tmp_
     text, cohort = imported(tmp_path, folder)
     assert cohort.n_regions == 11
     assert "1 regions left out for everybody" in text
-    assert "1 extra-label" in text
+    assert "Rows of the label table without a scan (1)" in text
     assert "1 regions that some scans do not cover left out" in text
 
 

@@ -38,7 +38,7 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
         typer.echo(facts["preparation"])
     print_columns(cohort.provenance.get("columns", {}))
     print_dropped_regions(facts)
-    left_out = ", ".join(f"{e['count']} {kind}" for kind, e in facts["excluded"].items())
+    left_out = "; ".join(f"{e['meaning']} ({e['count']})" for e in facts["excluded"].values())
     if left_out:
         typer.echo(f"Left out: {left_out}. Who and why: sclcs cohort describe {out}")
     moved = [e for e in cohort.provenance.get("excluded", []) if e["kind"] == "high-motion"]

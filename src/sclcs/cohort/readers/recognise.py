@@ -66,7 +66,7 @@ FILE_KINDS = {
 _SERIES = re.compile(r".*_timeseries\.(tsv|1D|txt|csv)(\.gz)?|.*_timeseries\.ptseries\.nii")
 _RECORDINGS = (".fif", ".fif.gz", ".edf", ".bdf", ".vhdr", ".set", ".gdf")
 _IMAGES = (".nii", ".nii.gz")
-MOST_FILES = 50_000  # looked at, of a folder
+MOST_FILES, MOST_FOLDERS, DEPTH = 50_000, 200, 2  # that are looked at
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,13 @@ def recognise(path: str | os.PathLike[str]) -> Recognised:
         return Recognised("cohort", place, "zarr.json")
     if place.is_file():
         return _file(place)
-    found = _here(place)
-    if not found:
-        below = sorted(p for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
-        homes = [place / "derivatives", place / "Results", *below]
-        inside = [(home, _here(home)) for home in homes if home.is_dir()]
-        deeper = sorted(p for p in (place / "derivatives").glob("*/") if p.is_dir())
-        inside += [(home, _here(home)) for home in deeper]
-        found = [one for _, several in inside for one in several]
-        found = list({one.path: one for one in found}.values())
-    if not found:
-        found = _loose(place)
+    found, level = _here(place), [place]
+    for _ in range(DEPTH):
+        if not found:
+            below = sorted(path for folder in level for path in folder.iterdir())
+            level = [p for p in below if p.is_dir() and not p.name.startswith((".", "sub-"))]
+            found = [one for folder in level[:MOST_FOLDERS] for one in _here(folder)]
+    found = found or _loose(place)
     if len(found) == 1:
         return found[0]
     if found:
