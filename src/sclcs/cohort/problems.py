@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from sclcs._core import InputError, UnreadableFileError, name_first
 
@@ -16,7 +16,6 @@ __all__ = [
     "Problem",
     "explain",
     "raise_for",
-    "require_policy",
 ]
 
 
@@ -241,14 +240,6 @@ class Problem:
     def to_dict(self) -> dict[str, str]:
         """Return the problem as plain strings, for provenance and JSON."""
         return asdict(self)
-
-
-def require_policy(on_bad: str) -> OnBad:
-    """Return the policy, or raise if it is not one of the two."""
-    for policy in get_args(OnBad):
-        if on_bad == policy:
-            return policy  # type: ignore[no-any-return]
-    raise InputError(f"Expected on_bad to be 'error' or 'skip', got {on_bad!r}.")
 
 
 def explain(problems: Iterable[Problem]) -> str:

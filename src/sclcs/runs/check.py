@@ -39,11 +39,14 @@ __all__ = [
 _log = get_logger(__name__)
 
 #: Raised when the same cohort would be described or judged differently, ...
-CHECK_VERSION = 4
+CHECK_VERSION = 5
 #: ... and when the same cohort would be predicted other costs.
 PLAN_VERSION = 2
 CALIBRATION_SECONDS = 2.0
-SKIPPABLE = "constant-region"  # the only serious problem that concerns single samples
+#: Serious problems that concern single samples.
+SKIPPABLE = {
+    "constant-region", "same-scan", "index-region", "equal-regions", "repeated-frames", "spike",
+}  # fmt: skip
 
 
 def check_stage(order: RunOrder) -> Stage:
@@ -85,7 +88,7 @@ def check_stage(order: RunOrder) -> Stage:
 
 
 def _to_exclude(problems: Sequence[Problem]) -> list[Problem]:
-    return [problem for problem in problems if problem.kind == SKIPPABLE]
+    return [problem for problem in problems if problem.kind in SKIPPABLE]
 
 
 def _without(cohort: Cohort, excluded: Sequence[Problem]) -> Cohort:
