@@ -1,8 +1,9 @@
-"""Baselines whose classifier learned subjects, and ones whose classifier learned diagnoses."""
+"""One thing about the baselines changed: what their classifier learned, or how they sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -15,76 +16,116 @@ from paper.summary import (
     grid,
     paired_bars,
     summarise_agreement,
+    summarise_measures,
     usual,
 )
 from paper.tables import Table
 from sclcs.cohort import CoreSet
 from sclcs.report.figures import finish
 
+SAMPLINGS = ("rank", "density")
+WORDS = {
+    "label": "by what the baselines' classifier learned (label)",
+    "sampling": "the best samples (rank) against a draw balanced by the density of scores "
+    "(density); the paper shows a figure without numbers",
+}
 
-def learners(methods: Sequence[str]) -> list[str]:
+
+def learners(setup: Setup) -> list[str]:
     """Return the methods whose classifier can learn one label or another."""
-    trained = [name for name in methods if selector_of(name).needs_training]
+    trained = [name for name in setup.options.methods if selector_of(name).needs_training]
     return [name for name in trained if selector_of(name).network == "classifier"]
 
 
-def _cells(setup: Setup) -> list[Cell]:
+def scored(setup: Setup) -> list[str]:
+    """Return the methods that score samples; SCLCS-Dense is SCLCS with density."""
+    able = [name for name in setup.options.methods if selector_of(name).can_balance]
+    return [name for name in able if selector_of(name).name != "sclcs-dense"]
+
+
+def _cells(what: str, setup: Setup) -> list[Cell]:
     options = setup.options
+    methods, values = (
+        (learners(setup), options.tasks) if what == "label" else (scored(setup), SAMPLINGS)
+    )
     return [
-        {"task": task, "method": method, "label": label, "ratio": ratio, "repeat": seed}
+        {"task": task, "method": method, what: value, "ratio": ratio, "repeat": seed}
         for task in options.tasks
-        for method in learners(options.methods)
-        for label in options.tasks
+        for method in methods
+        for value in values
         for ratio in options.paper_ratios
         for seed in options.seeds()
     ]
 
 
-def _choose(setup: Setup, cell: Cell) -> CoreSet:
-    return setup.select(cell["method"], cell["ratio"], cell["repeat"], task=cell["label"])
+def _choose(what: str, setup: Setup, cell: Cell) -> CoreSet:
+    changes: dict[str, object] = (
+        {"task": cell["label"]}
+        if what == "label"
+        else {"task": cell["task"], "density": cell["sampling"] == "density"}
+    )
+    return setup.select(cell["method"], cell["ratio"], cell["repeat"], **changes)
 
 
-def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
-    return measure_agreement(setup, cells, _choose)
+def _measure(what: str, setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
+    return measure_agreement(setup, cells, partial(_choose, what))
 
 
-def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
-    keys = ("task", "method", "label", "ratio")
-    return summarise_agreement(measured, keys, "table7")
+def _summarise(what: str, measured: pd.DataFrame) -> pd.DataFrame:
+    keys = ("task", "method", what, "ratio")
+    if what == "label":
+        return summarise_agreement(measured, keys, "table7")
+    nothing = {"paper_mean": float("nan"), "paper_std": float("nan")}
+    return summarise_measures(measured, keys).assign(**nothing)
 
 
-def _tables(summary: pd.DataFrame) -> list[Table]:
-    return agreement_tables(summary, ("task", "score", "gain"), _caption, ("method", "label"))
+def _tables(what: str, summary: pd.DataFrame) -> list[Table]:
+    def caption(facts: dict[str, str]) -> str:
+        return f"Ranking for {facts['task']}, {WORDS[what]}"
+
+    return agreement_tables(summary, ("task", "score", "gain"), caption, ("method", what))
 
 
-def _caption(facts: dict[str, str]) -> str:
-    return f"Ranking for {facts['task']}, by what the baselines' classifier learned (label)"
-
-
-def _draw(outcome: Outcome) -> Figure:
-    chosen = usual(outcome.summary, "ndcg@10")
-    shown = chosen[chosen["ratio"] == chosen["ratio"].min()]
-    tasks = list(dict.fromkeys(shown["task"]))
-    labels = list(dict.fromkeys(shown["label"]))
-    figure, axes = grid(1, len(tasks), (4.6, 3.4))
-    for panel, task in zip(axes[0], tasks, strict=True):
-        paired_bars(panel, shown[shown["task"] == task], "label", labels, "learned ")
-        panel.set_ylim(0, 1.05)
-        title = f"ranking for {task}, {100 * shown['ratio'].min():g} %"
-        finish(panel, title, "", "nDCG@10 (cohen_d, minmax)")
+def _draw(what: str, outcome: Outcome) -> Figure:
+    shown = usual(outcome.summary, "ndcg@10")
+    tasks, ratios = list(dict.fromkeys(shown["task"])), sorted(set(shown["ratio"]))
+    values = list(dict.fromkeys(shown[what]))
+    figure, axes = grid(len(tasks), len(ratios), (3.3, 2.9))
+    for row, task in enumerate(tasks):
+        for column, ratio in enumerate(ratios):
+            part = shown[(shown["task"] == task) & (shown["ratio"] == ratio)]
+            panel = axes[row][column]
+            paired_bars(panel, part, what, values, "learned " if what == "label" else "")
+            panel.set_ylim(0, 1.05)
+            finish(panel, f"{task}, {100 * ratio:g} %", "", "nDCG@10" if column == 0 else "")
     axes[0][0].legend(frameon=False, fontsize=8, loc="lower left")
     return figure
 
 
-EXPERIMENT = register(
-    Experiment(
-        name="table7",
-        title="Does it matter what the baselines' classifier learns?",
-        paper="Tables 7 and 8 (influence of labels on baselines)",
-        cells=_cells,
-        measure=_measure,
-        summarise=_summarise,
-        tables=_tables,
-        draw=_draw,
+def _register(name: str, what: str, title: str, paper: str) -> Experiment:
+    return register(
+        Experiment(
+            name=name,
+            title=title,
+            paper=paper,
+            cells=partial(_cells, what),
+            measure=partial(_measure, what),
+            summarise=partial(_summarise, what),
+            tables=partial(_tables, what),
+            draw=partial(_draw, what),
+        )
     )
+
+
+LABELS = _register(
+    "table7",
+    "label",
+    "Does it matter what the baselines' classifier learns?",
+    "Tables 7 and 8 (influence of labels on baselines)",
+)
+SAMPLING = _register(
+    "figure5",
+    "sampling",
+    "Does density-balanced sampling help other scores too?",
+    "Figures 5 and 6 (rank-based against density-based sampling)",
 )
