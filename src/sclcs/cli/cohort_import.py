@@ -34,7 +34,7 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
         f"Wrote {out}: {facts['samples']} samples of {facts['subjects']} subjects, "
         f"{facts['regions']} regions x {cohort.length_text} time points."
     )
-    if cohort.provenance.get("reader"):
+    if facts["preparation"]:
         typer.echo(facts["preparation"])
     print_columns(cohort.provenance.get("columns", {}))
     print_dropped_regions(facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,12 @@ STRATEGIES = {
 def preparation(cohort: Cohort) -> str:
     """Say in one paragraph how a cohort was made: atlas, confounds, filters, cuts, exclusions."""
     found = cohort.provenance
+    if not found.get("reader"):
+        return ""  # simulated, or made from arrays by hand
     options = found.get("options") or {}
     scans = cohort.samples["scan"].nunique() if "scan" in cohort.samples else len(cohort)
     atlas = f" of {options['atlas']}" if options.get("atlas") else ""
-    origin = found.get("source") or "arrays"
+    origin = Path(found.get("source") or "arrays").name
     parts = [
         f"{scans} scans of {cohort.n_subjects} subjects from {origin}",
         f"{cohort.n_regions} regions{atlas}",
@@ -101,8 +104,7 @@ def preparation(cohort: Cohort) -> str:
     if left_out:
         told = ", ".join(f"{count} {kind}" for kind, count in left_out.most_common())
         parts.append(f"left out: {told}")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{'; '.join(parts)}."
 
 
 def _list(value: object) -> list[str]:

@@ -95,6 +95,7 @@ def _facts(run: RunParts) -> list[tuple[str, str]]:
     facts: list[tuple[str, Any]] = [
         ("run folder", run.folder.path.resolve().name),
         ("cohort", cohort.get("source") or run.config.cohort),
+        ("how it was made", cohort.get("preparation")),
         ("cohort fingerprint", cohort.get("fingerprint") or run.check.get("fingerprint")),
         ("seed", run.config.seed),
         *((f"{name} version", version) for name, version in _versions(run).items()),

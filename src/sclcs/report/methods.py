@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -204,8 +205,13 @@ def _cohort(run: RunParts) -> str:
     return (
         f"The cohort has {plural(used, 'sample')}{left_out} of "
         f"{plural(facts['subjects'], 'subject')}, each with {facts['regions']} regions and "
-        f"{facts['timepoints']} time points{tr}."
+        f"{facts['timepoints']} time points{tr}.{_made(facts)}"
     )
+
+
+def _made(facts: Mapping[str, Any]) -> str:
+    """Say how files became the cohort: atlas, confounds, filters, cuts, exclusions."""
+    return f" It was made of {facts['preparation']}" if facts.get("preparation") else ""
 
 
 def _analysed(run: RunParts, ranking: Ranking) -> str:
