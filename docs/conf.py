@@ -8,7 +8,7 @@ from pathlib import Path
 import sclcs
 
 DOCS = Path(__file__).parent
-sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent)]  # the second: paper/
+sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent), str(DOCS.parent / "tools")]  # also paper/
 
 from generated_pages import write_pages
 

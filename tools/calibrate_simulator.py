@@ -28,22 +28,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-
-from sclcs._core import write_json
-from sclcs.cohort import Cohort
-from sclcs.cohort.simulation.calibration import (
+from calibration import (
     CALIBRATION_FILE,
     measure_scans,
     measure_simulated_scans,
     measure_simulated_windows,
     measure_windows,
 )
+from numpy.typing import NDArray
+
+from sclcs._core import write_json
+from sclcs.cohort import Cohort
 from sclcs.cohort.simulation.signals import Effects
 
-TARGET_FILE = (
-    Path(__file__).parents[1] / "src" / "sclcs" / "cohort" / "simulation" / CALIBRATION_FILE
-)
 PAPER_LENGTH = 210
 DIGITS = 4
 
@@ -80,7 +77,7 @@ def main() -> None:
         source = "ABIDE I, PCP, CCS pipeline, filt_noglobal, rois_dosenbach160, 33 regions"
         made_by = "python tools/calibrate_simulator.py abide_dos160_dmn33.npz --write"
         header = {"source": source, "made_by": made_by, "seeds": options.seeds}
-        write_json(TARGET_FILE, {**header, **settings})
+        write_json(CALIBRATION_FILE, {**header, **settings})
 
 
 class RealCohort:
@@ -140,7 +137,7 @@ def _parse() -> argparse.Namespace:
         metavar="NAME=VALUE",
         help="try another strength; may be repeated",
     )
-    parser.add_argument("--write", action="store_true", help=f"write {TARGET_FILE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write {CALIBRATION_FILE.name}")
     options = parser.parse_args()
     if options.write and (options.set or options.setting != "both"):
         parser.error("--write stores the defaults in both settings; leave out --set and --setting.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 from benchmark_pages import benchmarks_page
+from calibration import calibration
 from experiment_pages import (
     experiment_section,
     experiments_table,
@@ -21,7 +22,6 @@ from selector_pages import comparison_table, parameters_page, selectors_table
 
 from sclcs import settings
 from sclcs._core.options import options_table
-from sclcs.cohort.simulation.calibration import calibration
 from sclcs.spi import catalogue
 
 DOCS = Path(__file__).parents[1]

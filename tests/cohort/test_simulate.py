@@ -4,16 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from calibration import (
+    connectivity,
+    decodability,
+    identification_rate,
+)
 
 from sclcs import Cohort, simulate_cohort
 from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.cohort.regions import region_set
 from sclcs.cohort.simulation import Effects
-from sclcs.cohort.simulation.calibration import (
-    connectivity,
-    decodability,
-    identification_rate,
-)
 from sclcs.cohort.simulation.signals import correlation_of, population_anatomy
 from sclcs.cohort.simulation.simulate import apportion
 

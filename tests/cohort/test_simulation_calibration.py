@@ -10,10 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.simulation import Effects, simulate_cohort
-from sclcs.cohort.simulation.calibration import (
+from calibration import (
     calibration,
     connectivity,
     decodability,
@@ -24,6 +21,9 @@ from sclcs.cohort.simulation.calibration import (
     measure_simulated_windows,
     measure_windows,
 )
+
+from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.simulation import Effects, simulate_cohort
 
 TOLERANCE = {
     "windows": {

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-
-from sclcs import Cohort, simulate_cohort
-from sclcs._core.identity import generator
-from sclcs.cohort.simulation import Effects
-from sclcs.cohort.simulation.calibration import (
+from calibration import (
     connectivity,
     lag_one_autocorrelation,
     measure_windows,
 )
+
+from sclcs import Cohort, simulate_cohort
+from sclcs._core.identity import generator
+from sclcs.cohort.simulation import Effects
 from sclcs.cohort.simulation.signals import Scanner, haemodynamic_response, state_sequence
 
 STILL = {"noise": 0.0, "motion_share": 0.0, "session": 0.0, "state": 0.0}

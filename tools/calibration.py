@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -211,14 +211,13 @@ def _unit_rows(values: Floats) -> Floats:
     return np.asarray(centred / np.linalg.norm(centred, axis=-1, keepdims=True))
 
 
-CALIBRATION_FILE = "calibration.json"
+CALIBRATION_FILE = Path(__file__).with_name("calibration.json")
 _TR = 2.0
 
 
 def calibration() -> dict[str, Any]:
     """Return the layout of the real cohort, its targets and the spread of the simulator."""
-    text = files("sclcs.cohort.simulation").joinpath(CALIBRATION_FILE).read_text("utf-8")
-    content: dict[str, Any] = json.loads(text)
+    content: dict[str, Any] = json.loads(CALIBRATION_FILE.read_text("utf-8"))
     return content
 
 
