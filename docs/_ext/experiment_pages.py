@@ -14,6 +14,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "results"
 #: Tables that a page shows, by result: which of the experiment's tables (by name).
 SHOWN = {
     "table2": ("diagnosis-sound-minmax-versus-random",),
+    "headline": ("headline",),
     "soundness": ("level", "noisier", "power", "best-set", "order"),
     "kinds": ("verdicts", "coverage"),
     "estimation": ("bars", "confirmations"),
