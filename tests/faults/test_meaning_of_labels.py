@@ -209,6 +209,16 @@ def test_units_and_codes_are_told(tmp_path):
     assert facts["range"] == [18, 64]
 
 
+@pytest.mark.parametrize("code", ["-9", "-999", "99999"])
+def test_codes_of_two_classes_are_not_a_third(code, tmp_path):
+    cells = put([str(1 + k % 2) for k in range(N)], code, 3, 4)
+    meant = put(numbers(cells), None, 3, 4)
+    assert outcome(tmp_path, cells, meant, "sex") == "right"
+    facts = imported(tmp_path, cells, "sex").provenance["columns"]["sex"]
+    assert (facts["kind"], facts["unknown"], "unit" in facts) == ("classes", 2, False)
+    assert facts["levels"] == {"1": 11, "2": 11}
+
+
 def test_a_rule_for_a_column_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(SclcsError, match=r"no column 'agee'.*Did you mean age"):
         imported(tmp_path, AGES, missing=["agee=99"])

@@ -165,6 +165,17 @@ def test_a_repetition_time_in_milliseconds_is_refused(tr, tmp_path):
     assert not (tmp_path / "c.zarr").exists()
 
 
+def test_pairs_that_may_be_one_scan_are_told_with_how_alike_they_are():
+    rng = np.random.default_rng(1)
+    first, noise = rng.normal(size=(2, 33, 90))
+    found = Lookalikes()
+    for name, scan in (("a", first), ("b", first + 0.5 * noise), ("c", noise)):
+        found.add(name, scan)
+    (pair,) = found.problems()
+    assert (pair.kind, pair.where) == ("similar-scan", "a and b")
+    assert 0.85 < float(pair.detail.removeprefix("r = ")) < 0.95  # 1 / sqrt(1.25) is 0.894
+
+
 def test_many_scans_of_few_regions_do_not_look_alike_by_chance():
     rng = np.random.default_rng(0)
     for regions, times in ((2, 12), (3, 40), (33, 70)):

@@ -46,7 +46,7 @@ MOST_LABELS = 10  # classes of a column that somebody might rank by
 GOES_WITH = {
     "goes-with-site": "the {}",
     "goes-with-motion": "head motion ({})",
-    "goes-with-length": "the length of the scans ({})",
+    "goes-with-length": "the length, times or number of scans ({})",
     "goes-with-column": "{}",
     "same-as-column": "{} so closely that they cannot be separated",
 }
