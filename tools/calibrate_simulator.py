@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from sclcs._core import write_json
 from sclcs.cohort import Cohort
-from sclcs.cohort.simulation.signals import Effects
+from sclcs.cohort.simulated_signals import Effects
 
 PAPER_LENGTH = 210
 DIGITS = 4

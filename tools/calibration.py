@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.simulation.signals import Effects
-from sclcs.cohort.simulation.simulate import simulate_cohort
+from sclcs.cohort.simulate import simulate_cohort
+from sclcs.cohort.simulated_signals import Effects
 
 __all__ = [
     "calibration",

@@ -3,8 +3,8 @@ import json
 import pandas as pd
 import pytest
 
+from sclcs import simulate_cohort
 from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.simulation import simulate_cohort
 
 QUICK = ["--param", "heads=2", "--param", "dim=3"]
 

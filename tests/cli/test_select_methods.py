@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from sclcs.cohort.simulation import simulate_cohort
+from sclcs import simulate_cohort
 from sclcs.coresets import SELECTORS
 
 

@@ -23,7 +23,8 @@ from calibration import (
 )
 
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.simulation import Effects, simulate_cohort
+from sclcs.cohort.simulate import simulate_cohort
+from sclcs.cohort.simulated_signals import Effects
 
 TOLERANCE = {
     "windows": {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sclcs.cohort.simulation import simulate_cohort
+from sclcs import simulate_cohort
 
 
 @pytest.fixture(scope="session")

@@ -90,7 +90,6 @@ COHORT = {
     "regions": lambda cohort: change(cohort / "zarr.json", b"region-0", b"region-x"),
     "shape": lambda cohort: change(cohort / "signals/zarr.json", b"16", b"15"),
     "no seal": lambda cohort: (cohort / SEAL).unlink(),
-    "truth": lambda cohort: shutil.rmtree(cohort / "truth" / "subject_effects" / "c"),
 }
 
 

@@ -27,9 +27,7 @@ OPERATORS = ["cov_EmpiricalCovariance", "pec", "pdist_cityblock"]
 def _cohort(path: Path) -> dict[str, Any]:
     cohort = Cohort.open(path)
     facts = {"table": cohort.samples.to_csv(), "regions": cohort.regions, "tr": cohort.tr}
-    truth = cohort.truth
-    more = {} if truth is None else {"truth": truth.subject_effects.tobytes()}
-    return {**facts, **more, "signals": np.asarray(cohort.signals).tobytes()}
+    return {**facts, "signals": np.asarray(cohort.signals).tobytes()}
 
 
 def _store(path: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from .signals import (
     require_equal_lengths,
     sample_lengths,
 )
-from .simulation import simulate_cohort
+from .simulate import simulate_cohort
 from .storage import REPAIR, SAMPLES_FILE, earlier_fingerprints, labelled_since
 from .tables import (
     class_columns,

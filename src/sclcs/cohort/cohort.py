@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,9 +39,6 @@ from sclcs.cohort.signals import (
 from sclcs.cohort.tables import clean_table, label_column
 from sclcs.settings import CutSettings
 
-if TYPE_CHECKING:
-    from sclcs.cohort.simulation.simulate import GroundTruth
-
 __all__ = ["Cohort", "check_tr", "samples_for"]
 
 SHOWN = 5  # samples in a notebook
@@ -71,8 +68,6 @@ class Cohort:
         Repetition time in seconds, if all samples share it.
     provenance : mapping, optional
         Source, windowing, filters, exclusions. JSON values only.
-    truth : GroundTruth, optional
-        The effects a simulated cohort was made from.
 
     Attributes
     ----------
@@ -98,14 +93,12 @@ class Cohort:
         tr: float | None = None,
         *,
         provenance: Mapping[str, Any] | None = None,
-        truth: GroundTruth | None = None,
     ) -> None:
         self.signals = _check_signals(signals, len(samples))
         self.samples = clean_table(samples)
         self.regions = _check_regions(regions, self.signals.shape)
         self.tr = check_tr(tr)
         self.provenance = dict(provenance or {})
-        self.truth = truth
         self.path: Path | None = None
         _check_finite(self.signals, self.samples.index, self.lengths)
 
@@ -350,7 +343,7 @@ class Cohort:
             writer = CohortWriter(folder, self.n_regions, self.n_timepoints)
             for block in iterate_rows(self.signals):
                 writer.append(block)
-            writer.finish(self.samples, self.regions, self.tr, provenance, self.truth)
+            writer.finish(self.samples, self.regions, self.tr, provenance)
         return Path(path)
 
     @classmethod
@@ -367,7 +360,6 @@ class Cohort:
                 found.regions,
                 found.tr,
                 provenance=found.provenance,
-                truth=found.truth,
             )
         cohort.fingerprint = found.fingerprint  # fills the cached property
         cohort.path = Path(path)
@@ -409,10 +401,7 @@ class Cohort:
             signals = signals if regions is None else signals[:, regions]
         samples = self.samples if rows is None else self.samples.iloc[rows]
         names = self.regions if regions is None else [self.regions[i] for i in regions]
-        truth = self.truth
-        if truth is not None and regions is not None:
-            truth = truth.keep_regions(regions)
-        return self._with(signals=signals, samples=samples, regions=names, truth=truth)
+        return self._with(signals=signals, samples=samples, regions=names)
 
     def _with(self, **changes: Any) -> Cohort:  # noqa: ANN401
         fields: dict[str, Any] = {
@@ -421,7 +410,6 @@ class Cohort:
             "regions": self.regions,
             "tr": self.tr,
             "provenance": self.provenance,
-            "truth": self.truth,
         }
         changed = Cohort(**(fields | changes))
         changed.path = self.path

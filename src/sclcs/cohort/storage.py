@@ -7,7 +7,6 @@
         samples.csv       one row of facts per sample
         seal.json         digests of these two and of the arrays' metadata, checksums of the chunks
         signals/          float32 (sample, region, time), about 1 MiB per chunk, CRC-32C
-        truth/            only for simulated cohorts: the effects they were made from
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ from sclcs.cohort.signals import (
     chunk_checksums,
     sample_lengths,
 )
-from sclcs.cohort.simulation.simulate import GroundTruth, read_truth, write_truth
 from sclcs.cohort.tables import clean_table, column_kinds, table_from_csv, table_to_csv
 
 __all__ = [
@@ -112,14 +110,11 @@ class CohortWriter:
         regions: Sequence[str],
         tr: float | None,
         provenance: Mapping[str, Any],
-        truth: GroundTruth | None = None,
     ) -> None:
         """Write the rest and the facts."""
         self._write(self._n_waiting)
         table = clean_table(samples)
         write_text(self._folder / SAMPLES_FILE, table_to_csv(table, guarded=True), durable=False)
-        if truth is not None:
-            write_truth(self._group, truth)
         self._group.update_attributes(
             {
                 "sclcs_kind": KIND,
@@ -154,7 +149,6 @@ class StoredCohort:
     regions: list[str]
     tr: float | None
     provenance: dict[str, Any]
-    truth: GroundTruth | None
     fingerprint: str
 
 
@@ -177,7 +171,6 @@ def read_cohort(path: str | os.PathLike[str]) -> StoredCohort:
             attrs["regions"],
             attrs["tr"],
             attrs["provenance"],
-            read_truth(group),
             str(attrs["fingerprint"]),
         )
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from sclcs import simulate_cohort
 from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
 from sclcs._core.provenance import read_seal, write_seal
-from sclcs.cohort.simulation import simulate_cohort
 from sclcs.coresets.classifier.train import (
     ClassifierSettings,
     TrainedClassifier,

@@ -1,4 +1,4 @@
-"""How strong each effect of a simulated cohort is."""
+"""Signals of simulated scans: the population, its deviations, the scanner, motion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
     "Effects",
     "Motion",
     "Scanner",
-    "fisher_change",
+    "correlation_of",
     "haemodynamic_response",
     "mixing_matrix",
     "population_anatomy",
@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 
-_SHARES = ("noise", "motion_share")
-_BELOW_ONE = ("noise", "colour")
+#: Strengths that are shares, and whether 1 is allowed.
+_SHARES = {"noise": False, "colour": False, "motion_share": True}
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,11 @@ class Effects:
                 raise InputError(
                     f"Expected the effect {field.name} to be 0 or a positive number, got {value}."
                 )
-        for name in _SHARES:
-            if getattr(self, name) > 1:
-                raise InputError(f"Expected {name} between 0 and 1, got {getattr(self, name)}.")
-        for name in _BELOW_ONE:
-            if getattr(self, name) >= 1:
-                raise InputError(f"Expected {name} below 1, got {getattr(self, name)}.")
+        for name, may_be_one in _SHARES.items():
+            value = getattr(self, name)
+            if value > 1 or (value == 1 and not may_be_one):
+                limit = "between 0 and 1" if may_be_one else "below 1"
+                raise InputError(f"Expected {name} {limit}, got {value}.")
         if self.dwell_seconds == 0:
             raise InputError(
                 "Expected dwell_seconds above 0, got 0; to switch states off, use state=0."
@@ -140,18 +139,10 @@ N_STATES = 4
 
 @dataclass(frozen=True)
 class Anatomy:
-    """What all simulated subjects share.
+    """What all simulated subjects share."""
 
-    Parameters
-    ----------
-    log_connectivity : ndarray, shape (region, region)
-        Matrix logarithm of the population's correlation matrix.
-    strongest_mode : ndarray, shape (region, region)
-        Projector on the leading eigenvector of the population.
-    """
-
-    log_connectivity: Floats
-    strongest_mode: Floats
+    log_connectivity: Floats  # matrix logarithm of the population's correlation matrix
+    strongest_mode: Floats  # projector on its leading eigenvector
 
     def pattern(self, strength: float, seed: int, *axes: object) -> Floats:
         """Draw a symmetric deviation of the log-connectivity.
@@ -216,31 +207,6 @@ def correlation_of(log_connectivity: Floats) -> Floats:
     return np.asarray(root @ np.swapaxes(root, -1, -2))
 
 
-def fisher_change(anatomy: Anatomy, deviations: Floats) -> NDArray[np.float32]:
-    """Return the change of the Fisher-z connectivity that deviations alone make.
-
-    Parameters
-    ----------
-    anatomy : Anatomy
-        The population.
-    deviations : ndarray, shape (name, region, region)
-        Deviations of the log-connectivity.
-
-    Returns
-    -------
-    ndarray of float32, shape (name, region, region)
-        Zero on the diagonal.
-    """
-    reference = _fisher_z(correlation_of(anatomy.log_connectivity))
-    changed = _fisher_z(correlation_of(anatomy.log_connectivity + deviations))
-    return np.asarray(changed - reference, dtype=np.float32)
-
-
-def _fisher_z(correlation: Floats) -> Floats:
-    off_diagonal = correlation * (1.0 - np.eye(correlation.shape[-1]))
-    return np.arctanh(np.clip(off_diagonal, -1 + 1e-12, 1 - 1e-12))
-
-
 _MARGIN_SECONDS = 60.0  # filters settle outside the part that is kept
 _EVENTS_PER_MINUTE = 0.6
 _QUIET_MOTION_MM = 0.08
@@ -280,17 +246,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Scanner:
-    """Turns mixing matrices into the signals of scans of one length.
-
-    Parameters
-    ----------
-    n_timepoints : int
-        Length of a scan.
-    tr : float
-        Repetition time in seconds.
-    effects : Effects
-        Strengths of noise, motion and the pass band.
-    """
+    """Turns mixing matrices into the signals of scans of one length."""
 
     n_timepoints: int
     tr: float
@@ -345,21 +301,7 @@ class Scanner:
     def scan(
         self, mixing: Floats, motion: Motion, draw: np.random.Generator
     ) -> NDArray[np.float32]:
-        """Simulate one scan.
-
-        Parameters
-        ----------
-        mixing : ndarray, shape (state, region, region)
-            Mixing matrix of each state.
-        motion : Motion
-            The artefact to add.
-        draw : Generator
-            The scan's own generator.
-
-        Returns
-        -------
-        ndarray of float32, shape (region, time)
-        """
+        """Simulate one scan (region, time), given the mixing matrix of each state."""
         n_states, n_regions, _ = mixing.shape
         dwell = self.effects.dwell_seconds / self.tr
         states = state_sequence(self.n_simulated, n_states, dwell, draw)
