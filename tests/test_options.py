@@ -11,8 +11,7 @@ import yaml
 
 import sclcs
 from sclcs import coresets, settings, stats, store
-from sclcs._core.options import as_sentence, default_of, flag_of
-from sclcs._core.settings import extra
+from sclcs._core.settings import as_sentence, default_of, described as described_as, extra, flag_of
 from sclcs.cli.main import SHOWN, app
 from sclcs.run_folder import RunConfig, config_text, read_config
 
@@ -65,7 +64,7 @@ def test_the_function_has_every_option_with_its_default_and_help(name):
             assert parameters[key].kind is inspect.Parameter.VAR_KEYWORD
             continue
         assert parameters[key].default == default_of(field)
-        words = f"{as_sentence(field.description)} {extra(field, 'details')}".strip()
+        words = described_as(field).replace("*", r"\*")
         assert re.search(rf"\b{key} : .{{1,60}} {re.escape(words)}", described), key
 
 

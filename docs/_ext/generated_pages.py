@@ -21,7 +21,7 @@ from scale_pages import scale_table
 from selector_pages import comparison_table, parameters_page, selectors_table
 
 from sclcs import settings
-from sclcs._core.options import options_table
+from sclcs._core.settings import options_table
 from sclcs.spi import catalogue
 
 DOCS = Path(__file__).parents[1]

@@ -94,8 +94,8 @@ def test_a_configuration_to_start_from(sclcs, cohort, tmp_path):
     [
         (["--task", "handedness"], "no column 'handedness'"),
         (["--spis", "pecc"], "the nearest are pec"),
-        (["--ratio", "2"], "Expected ratio to be a number above 0 and at most 1, got 2.0"),
-        (["--on-bad", "ignore"], "on_bad to be one of error, skip"),
+        (["--ratio", "2"], "`ratio` must be a number above 0 and at most 1, got 2.0"),
+        (["--on-bad", "ignore"], "`on_bad` must be one of error, skip"),
         (["--export", "spss"], "csv, got 'spss'"),
         (["--until", "lunch"], "No stage is called 'lunch'"),
         (["--param", "windows"], "name=value"),

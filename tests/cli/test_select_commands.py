@@ -55,7 +55,7 @@ def test_select_json(sclcs, cohort_path, tmp_path):
         (["--param", "hedas=3"], "Unknown parameter of sclcs-dense: hedas"),
         (["--param", "heads"], "Expected --param name=value"),
         (["--param", "preset=papr"], "Unknown preset 'papr'"),
-        (["--param", "heads=many"], "Expected heads to be a whole number"),
+        (["--param", "heads=many"], "`heads` must be an integer"),
     ],
 )
 def test_mistakes_are_one_sentence(sclcs, cohort_path, tmp_path, arguments, message):

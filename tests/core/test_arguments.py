@@ -1,6 +1,7 @@
 """Types of arguments: what fits, what does not, and the sentence."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -105,7 +106,7 @@ class Watched:
     def samples(self):
         raise AssertionError("a property was run")
 
-    __array__ = fingerprint = samples
+    __array__ = __class__ = dtype = fingerprint = ndim = shape = samples
 
 
 @runtime_checkable
@@ -114,23 +115,43 @@ class Source(Protocol):
     def samples(self) -> int: ...
 
 
-@pytest.mark.parametrize("kind", [Source, Source | None, int | Source, ArrayLike])
+@pytest.mark.parametrize("kind", [Source, Source | None, int | Source, ArrayLike, Sequence[int]])
 def test_properties_are_not_run(kind):
     watched = Watched()
     assert ask(kind, watched) is watched
 
 
-def test_annotations_are_resolved_once(monkeypatch):
-    calls = []
-    hints = arguments.get_type_hints
-    monkeypatch.setattr(
-        arguments, "get_type_hints", lambda *a, **k: calls.append(a) or hints(*a, **k)
-    )
+@pytest.mark.parametrize("kind", [pd.DataFrame, Mapping[str, int], Callable[[], int], int, Path])
+def test_properties_are_not_run_when_a_value_is_refused(kind):
+    with pytest.raises(InputError, match=r"got a Watched\."):
+        ask(kind, Watched())
+
+
+def evaluated():
+    raise AssertionError("a string was evaluated")
+
+
+@pytest.mark.parametrize("kind", ["evaluated()", "dict[evaluated(), int]", "evaluated() or int"])
+def test_strings_are_not_evaluated(kind):
+    assert ask(kind, {}) == {}
+
+
+def test_checks_are_built_once_and_cost_three_calls_an_argument(monkeypatch):
+    parsed, calls = [], []
+    meaning = arguments._meaning
+    monkeypatch.setattr(arguments, "_meaning", lambda *a: parsed.append(a) or meaning(*a))
 
     @checked
-    def function(number: int) -> int:
-        return number
+    def function(task: str | Sequence[str], *, rows: Sequence[int] = (), names: list[str]) -> int:
+        return len(rows)
 
-    assert calls == []  # not at import
-    assert [function(k) for k in range(5)] == list(range(5))
-    assert len(calls) == 1
+    assert parsed == []  # not at import
+    function("age", names=["a"])
+    assert len(parsed) == 3
+    sys.setprofile(lambda frame, event, _: calls.append(frame) if event == "call" else None)
+    try:
+        function(["age"] * 1000, rows=range(1000), names=["a"] * 1000)
+    finally:
+        sys.setprofile(None)
+    assert len(parsed) == 3
+    assert len(calls) <= 2 + 3 * 3

@@ -35,27 +35,27 @@ def test_own_fields_come_before_shared_ones():
         "keep": "one of low, high",
         "power": "one of 1, 2",
         "width": "scott or a number",
-        "regions": "a name or several",
-        "sure": "true or false",
-        "needed": "a whole number",
-        "epochs": "a whole number of at least 1",
-        "cache": "a text",
+        "regions": "a name or a list of names",
+        "sure": "True or False",
+        "needed": "an integer",
+        "epochs": "an integer of at least 1",
+        "cache": "a string",
     }
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"ratio": 2}, "Expected ratio to be a number above 0 and at most 1, got 2."),
-        ({"ratio": "0.5"}, "Expected ratio to be a number above 0 and at most 1, got '0.5'."),
-        ({"epochs": True}, "Expected epochs to be a whole number of at least 1, got True."),
-        ({"epochs": 1.5}, "Expected epochs to be a whole number of at least 1, got 1.5."),
-        ({"power": True}, "Expected power to be one of 1, 2, got True."),
-        ({"sure": 1}, "Expected sure to be true or false, got 1."),
-        ({"keep": "all"}, "Expected keep to be one of low, high, got 'all'."),
-        ({"width": "wide"}, "Expected width to be scott or a number, got 'wide'."),
-        ({"regions": []}, "Expected regions to be a name or several, got []."),
-        ({"needed": None}, "Expected needed to be a whole number, got None."),
+        ({"ratio": 2}, "`ratio` must be a number above 0 and at most 1, got 2."),
+        ({"ratio": "0.5"}, "`ratio` must be a number above 0 and at most 1, got '0.5'."),
+        ({"epochs": True}, "`epochs` must be an integer of at least 1, got True."),
+        ({"epochs": 1.5}, "`epochs` must be an integer of at least 1, got 1.5."),
+        ({"power": True}, "`power` must be one of 1, 2, got True."),
+        ({"sure": 1}, "`sure` must be True or False, got 1."),
+        ({"keep": "all"}, "`keep` must be one of low, high, got 'all'."),
+        ({"width": "wide"}, "`width` must be scott or a number, got 'wide'."),
+        ({"regions": []}, "`regions` must be a name or a list of names, got []."),
+        ({"needed": None}, "`needed` must be an integer, got None."),
     ],
 )
 def test_a_wrong_value_is_one_sentence(given, says):
@@ -65,7 +65,7 @@ def test_a_wrong_value_is_one_sentence(given, says):
 
 
 def test_what_is_missing_or_unknown_is_named():
-    with pytest.raises(InputError, match="Expected needed to be a whole number, got nothing"):
+    with pytest.raises(InputError, match="`needed` must be an integer, got nothing"):
         Own()
     with pytest.raises(UnknownNameError, match="Unknown parameter epoch; the known ones are ratio"):
         Own(needed=1, epoch=3)

@@ -1,7 +1,6 @@
 import pytest
 
-from sclcs._core import errors
-from sclcs._core.lazy import import_extra
+from sclcs._core import errors, import_extra
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_an_identity_may_be_an_input_of_another():
 
 
 def test_an_object_is_no_fact():
-    with pytest.raises(TypeError, match="texts, numbers, lists and mappings"):
+    with pytest.raises(TypeError, match="strings, numbers, lists and mappings"):
         Identity("a", inputs={"x": object()}).digest()
 
 

@@ -127,7 +127,7 @@ def test_tables_are_safe_in_latex():
 def test_options_name_what_is_wrong():
     with pytest.raises(InputError, match="ratios above 0"):
         Options(ratios=(0.1, 1.5))
-    with pytest.raises(InputError, match="repeats to be a whole number above 0, got 0"):
+    with pytest.raises(InputError, match="`repeats` must be an integer above 0, got 0"):
         Options.make(repeats=0)
     with pytest.raises(UnknownNameError, match="Unknown selection method magic"):
         Options.make(methods=["magic"])

@@ -32,13 +32,13 @@ def test_an_unknown_key_that_is_like_none_lists_them_all(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("ratio: 1.5\n", "Expected ratio to be a number above 0 and at most 1, got 1.5"),
-        ("ratio: 0\n", "ratio to be a number above 0"),
-        ("ratio: much\n", "ratio to be a number .*got 'much'"),
+        ("ratio: 1.5\n", "`ratio` must be a number above 0 and at most 1, got 1.5"),
+        ("ratio: 0\n", "`ratio` must be a number above 0"),
+        ("ratio: much\n", "`ratio` must be a number .*got 'much'"),
         ("top_k: 0\n", "top_k"),
         ("bootstrap: -1\n", "bootstrap"),
-        ("export: [relmat, matlab]\n", "Expected export to be .*relmat, npz, .*got 'matlab'"),
-        ("on_bad: ignore\n", "on_bad to be one of error, skip, got 'ignore'"),
+        ("export: [relmat, matlab]\n", "`export` must be .*relmat, npz, .*got 'matlab'"),
+        ("on_bad: ignore\n", "`on_bad` must be one of error, skip, got 'ignore'"),
         ("task: []\n", "task"),
         ("seed: 1.5\n", "seed"),
     ],

@@ -470,7 +470,7 @@ def test_a_store_put_aside_by_a_killed_run_does_no_harm(copied, finished, cohort
     ("parameters", "error", "says"),
     [
         ({"candidates": ["random"]}, UnknownNameError, "parameter of stratified: candidates"),
-        ({"windows": 0}, InputError, "windows to be a whole number of at least 1, got 0"),
+        ({"windows": 0}, InputError, "`windows` must be an integer of at least 1, got 0"),
     ],
 )
 def test_wrong_parameters_are_found_before_anything_is_written(

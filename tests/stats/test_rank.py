@@ -486,14 +486,14 @@ def test_saved_and_opened_is_the_same(source, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"bootstrap": -1}, "bootstrap to be a whole number of at least 0, got -1"),
-        ({"permutations": -1}, "permutations to be a whole number of at least 0, got -1"),
-        ({"confidence": 95}, "confidence to be a number above 0 and below 1, got 95"),
+        ({"bootstrap": -1}, "`bootstrap` must be an integer of at least 0, got -1"),
+        ({"permutations": -1}, "`permutations` must be an integer of at least 0, got -1"),
+        ({"confidence": 95}, "`confidence` must be a number above 0 and below 1, got 95"),
         ({"score": "accuracy"}, "No score is called 'accuracy'"),
         ({"task": "iq"}, "no column 'iq'"),
         ({"spis": ["pec", "pec_orth"]}, "not in the FC store: pec_orth"),
         ({"similarity": "cosine"}, "'spearman', 'pearson'"),
-        ({"n_jobs": 0}, "n_jobs to be a whole number of at least 1"),
+        ({"n_jobs": 0}, "`n_jobs` must be an integer of at least 1"),
     ],
 )
 def test_impossible_requests_are_refused(source, wrong, message):

@@ -168,7 +168,7 @@ def test_a_queue_that_is_silent_for_long_ends_the_wait(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("array: 3\nqueue: short", "Unknown key queue; the known ones are array"),
-        ("array: 0", "Expected array to be a whole number of at least 1, got 0"),
+        ("array: 0", "`array` must be an integer of at least 1, got 0"),
         ('time: "1\\n#SBATCH --exclusive"', "one line of text"),
         ("- 1", "Expected `key: value` lines"),
     ],

@@ -55,6 +55,7 @@ from .errors import (
     WorkerDiedError,
     WriteError,
     did_you_mean,
+    import_extra,
     name_first,
 )
 from .files import (
@@ -76,7 +77,6 @@ from .files import (
 from .gate import (
     LARGEST_RATIO,
     explain_damage,
-    most_unpacked,
     open_gzip,
     read_json,
     read_text_input,
@@ -94,8 +94,6 @@ from .identity import (
     path_digest,
     text_digest,
 )
-from .lazy import import_extra
-from .options import as_sentence, default_of, flag_of, takes
 from .platform import address_space_limit, ctrl_c_blocked
 from .provenance import (
     check_seal,
@@ -116,9 +114,13 @@ from .settings import (
     as_assignments,
     as_list,
     as_path,
+    as_sentence,
     as_text,
+    default_of,
     extra,
+    flag_of,
     setting,
+    takes,
 )
 from .zarr_group import (
     atomic_group,
@@ -210,7 +212,6 @@ __all__ = [
     "guard_cell",
     "import_extra",
     "is_signed",
-    "most_unpacked",
     "name_first",
     "open_group",
     "open_gzip",

@@ -3,10 +3,17 @@
 A wrong type would otherwise surface deep inside as a bare TypeError or AttributeError. Only the
 documented entry points are decorated. What an annotation cannot say (ranges, shapes, names that go
 together) the functions check themselves; what is missing or too much, Python says itself.
+
+Annotations are strings in our modules. They are parsed, never evaluated: a name is looked up among
+the globals of its function, and what is not there (imports for type checkers) is not checked.
+Values are judged by their type alone, so that no property of theirs is run: a cohort would hash
+its signals, a store would read a file.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
 import functools
 import inspect
 import os
@@ -24,7 +31,6 @@ from typing import (
     Union,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 import numpy as np
@@ -33,12 +39,12 @@ from numpy.typing import NDArray
 
 from sclcs._core.errors import InputError, name_first
 
-__all__ = ["check_arguments", "checked", "checked_record", "real_numbers"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
 LONGEST = 60  # characters of a value in a message
+#: Values that are shown in a message; of others only the type is.
+SHOWN = (str, int, float, type(None), list, tuple, dict, np.ndarray, np.generic)
 
 
 class Check(NamedTuple):
@@ -53,7 +59,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     """Check the types of a function's arguments when it is called.
 
     The checks are built from the annotations at the first call; a call costs a microsecond or two,
-    and more only for the elements of long lists.
+    and more only for the elements of long lists (`benchmarks/bench_arguments.py`).
 
     Parameters
     ----------
@@ -113,13 +119,13 @@ def _unexpected(function: Callable[..., object], name: str, known: Iterable[str]
 
 
 def _wrong(function: Callable[..., object], name: str, value: object, check: Check) -> InputError:
-    text = repr(value)
     kind = type(value).__name__
-    shown = f"{text} ({kind})" if len(text) <= LONGEST and "\n" not in text else f"a {kind}"
+    text = repr(value) if issubclass(type(value), SHOWN) else ""
+    shown = f"{text} ({kind})" if 0 < len(text) <= LONGEST and "\n" not in text else f"a {kind}"
     openers = [part for part in check.exact if hasattr(part, "open")]
     hint = ""
-    if isinstance(value, str | os.PathLike) and openers:
-        hint = f" Open it first: {openers[0].__name__}.open({os.fspath(value)!r})."
+    if issubclass(type(value), str | os.PathLike) and openers:
+        hint = f" Open it first: {openers[0].__name__}.open({str(value)!r})."
     return InputError(f"{_name(function)}: `{name}` must be {check.words}, got {shown}.{hint}")
 
 
@@ -135,12 +141,12 @@ def _checks(
     function: Callable[..., object],
 ) -> tuple[list[Named], dict[str, Check | None], Check | None]:
     """Return the checks by position, by name, and that of ``**others`` (None: it has none)."""
-    hints = _hints(function)
+    names = vars(builtins) | inspect.unwrap(function).__globals__
     positional: list[Named] = []
     named: dict[str, Check | None] = {}
     others = None
     for name, parameter in inspect.signature(function).parameters.items():
-        check = _check(hints.get(name, Any))
+        check = _check(_meaning(function.__annotations__.get(name, Any), names))
         if parameter.kind is parameter.VAR_KEYWORD:
             others = check or Check("anything", frozenset(), lambda _: True)
         elif parameter.kind is not parameter.VAR_POSITIONAL:
@@ -151,28 +157,41 @@ def _checks(
     return positional, named, others
 
 
-class _ForTypeCheckers(type):
-    def __getattr__(cls, name: str) -> type:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return cls
-
-
-class _Anything(metaclass=_ForTypeCheckers):
+class _Unknown:
     """Stands for a name that a module imports for type checkers only, and for what is in it."""
 
 
-def _hints(function: Callable[..., object]) -> dict[str, Any]:
-    missing: dict[str, Any] = {}
-    while True:
-        try:
-            return get_type_hints(function, localns=missing or None)
-        except NameError as error:
-            missing[str(error.name)] = _Anything
+def _meaning(annotation: Any, names: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return the type that an annotation names."""
+    if not isinstance(annotation, str):
+        return annotation
+    return _named(ast.parse(annotation, mode="eval").body, names)
+
+
+def _named(node: ast.expr, names: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Return the type that a parsed annotation names; nothing of it is evaluated."""
+    found: Any = _Unknown
+    match node:
+        case ast.Constant(value=value):
+            found = value
+        case ast.Name(id=name):
+            found = names.get(name, _Unknown)
+        case ast.Attribute(value=owner, attr=name):
+            found = inspect.getattr_static(_named(owner, names), name, _Unknown)
+        case ast.Subscript(value=owner, slice=of):
+            kind = _named(owner, names)
+            found = kind if kind is _Unknown else kind[_named(of, names)]
+        case ast.BinOp(left=left, right=right):
+            found = Union[_named(left, names), _named(right, names)]  # noqa: UP007
+        case ast.Tuple(elts=parts):
+            found = tuple(_named(part, names) for part in parts)
+        case ast.List(elts=parts):
+            found = [_named(part, names) for part in parts]
+    return found
 
 
 def _check(kind: Any) -> Check | None:  # noqa: ANN401, PLR0911
-    """Return the check of an annotation; None if it takes anything or cannot be checked."""
+    """Return the check of a type; None if it takes anything or cannot be checked."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _check(arguments[0])
@@ -187,9 +206,9 @@ def _check(kind: Any) -> Check | None:  # noqa: ANN401, PLR0911
     if (origin or kind) in _CONTAINERS:
         return _container(_CONTAINERS[origin or kind], arguments)
     protocol = getattr(kind, "_is_protocol", False)  # isinstance would run properties
-    if not isinstance(kind, type) or kind in {object, Any, _Anything} or protocol:
+    if not isinstance(kind, type) or kind in {object, Any, _Unknown} or protocol:
         return None
-    return Check(f"a {kind.__name__}", frozenset({kind}), lambda value: isinstance(value, kind))
+    return Check(f"a {kind.__name__}", frozenset({kind}), lambda v: issubclass(type(v), kind))
 
 
 def _one_of(choices: tuple[Any, ...]) -> Check:
@@ -206,7 +225,8 @@ def _any_of(parts: Sequence[Check | None]) -> Check | None:
     if "a path" in words:
         words.pop("a string", None)
     exact = frozenset().union(*(check.exact for check in checks))
-    tests = [check.fits for check in checks]
+    # First those that look into a value: the types of the others are among the exact ones.
+    tests = [check.fits for check in sorted(checks, key=lambda check: len(check.exact))]
 
     def fits(value: Any) -> bool:  # noqa: ANN401
         for test in tests:  # noqa: SIM110 - a loop costs half of any() with a generator
@@ -219,15 +239,16 @@ def _any_of(parts: Sequence[Check | None]) -> Check | None:
 
 def _array(dtype: Any) -> Check:  # noqa: ANN401
     held = get_origin(get_args(dtype)[0]) or get_args(dtype)[0]
-    bases = {np.floating: "fiu", np.integer: "iu", np.bool_: "b"}
-    kinds = next(
-        (k for b, k in bases.items() if isinstance(held, type) and issubclass(held, b)), ""
-    )
-    words = {"fiu": "numbers", "iu": "integers", "b": "True and False"}
+    kinds, of = "", ""
+    for base, letters, words in _DTYPES:
+        if isinstance(held, type) and issubclass(held, base):
+            kinds, of = letters, f" of {words}"
     return Check(
-        f"a numpy array of {words[kinds]}" if kinds else "a numpy array",
-        frozenset(),
-        lambda value: isinstance(value, np.ndarray) and (not kinds or value.dtype.kind in kinds),
+        f"a numpy array{of}",
+        _NONE,
+        lambda value: (
+            issubclass(type(value), np.ndarray) and (not kinds or value.dtype.kind in kinds)
+        ),
     )
 
 
@@ -238,17 +259,20 @@ def _container(container: Check, arguments: Sequence[Any]) -> Check:
     inner = _check(held) if same or container is _MAPPING else None
     if inner is None:
         return container
+    of_exact, of_fits = inner.exact, inner.fits
 
     def fits(value: Any) -> bool:  # noqa: ANN401
         if type(value) not in container.exact and not container.fits(value):
             return False
-        if isinstance(value, Mapping):
+        if issubclass(type(value), dict):
             value = value.values()
-        elif not isinstance(value, list | tuple) and not hasattr(type(value), "__array__"):
-            return True  # may be gone through only once
-        elif getattr(value, "ndim", 1) == 0:
-            return False
-        return inner.exact.issuperset(map(type, value)) or all(map(inner.fits, value))
+        elif issubclass(type(value), np.ndarray):
+            if value.ndim == 0:
+                return False
+            value = value if value.dtype.hasobject else value[:1]  # all are of one type
+        elif not issubclass(type(value), _LOOKED_INTO):
+            return True  # may be gone through only once, or be somebody's own
+        return of_exact.issuperset(map(type, value)) or all(map(of_fits, value))
 
     plural = {"a string": "strings", "an integer": "integers", "a number": "numbers"}
     of = f" of {plural[inner.words]}" if inner.words in plural else ""
@@ -256,41 +280,50 @@ def _container(container: Check, arguments: Sequence[Any]) -> Check:
 
 
 def _is_list(value: object) -> bool:
-    array = hasattr(type(value), "__array__")
-    return (array or isinstance(value, Sequence)) and not isinstance(value, str | bytes)
+    kind = type(value)
+    return (issubclass(kind, Sequence) or hasattr(kind, "__array__")) and not _is_text(value)
 
 
+def _is_text(value: object) -> bool:
+    return issubclass(type(value), str | bytes)
+
+
+_LOOKED_INTO = (list, tuple, pd.Index, pd.Series)
 _TRUTH = (bool, np.bool_)
+_NONE: frozenset[type] = frozenset()
+_DTYPES = (
+    (np.floating, "fiu", "numbers"),
+    (np.integer, "iu", "integers"),
+    (np.bool_, "b", "True and False"),
+)
 _PLAIN: Mapping[Any, Check] = {
     type(None): Check("None", frozenset({type(None)}), lambda value: value is None),
-    bool: Check("True or False", frozenset(_TRUTH), lambda value: isinstance(value, _TRUTH)),
+    bool: Check("True or False", frozenset(_TRUTH), lambda value: issubclass(type(value), _TRUTH)),
     int: Check(
         "an integer",
         frozenset({int}),
-        lambda value: isinstance(value, Integral) and not isinstance(value, _TRUTH),
+        lambda value: issubclass(type(value), Integral) and not issubclass(type(value), _TRUTH),
     ),
     float: Check(
         "a number",
         frozenset({float, int}),
-        lambda value: isinstance(value, Real) and not isinstance(value, _TRUTH),
+        lambda value: issubclass(type(value), Real) and not issubclass(type(value), _TRUTH),
     ),
-    str: Check("a string", frozenset({str}), lambda value: isinstance(value, str)),
+    str: Check("a string", frozenset({str}), lambda value: issubclass(type(value), str)),
 }
-_NONE: frozenset[type] = frozenset()
 _LIST = Check("a list", frozenset({list, tuple}), _is_list)
-_ITERABLE = Check(
-    "a list", _NONE, lambda v: isinstance(v, Iterable) and not isinstance(v, str | bytes)
-)
-_MAPPING = Check("a mapping", frozenset({dict}), lambda value: isinstance(value, Mapping))
+_MAPPING = Check("a mapping", frozenset({dict}), lambda value: issubclass(type(value), Mapping))
 _CONTAINERS: Mapping[Any, Check] = {
     Sequence: _LIST,
-    Iterable: _ITERABLE,
-    list: Check("a list", _NONE, lambda value: isinstance(value, list)),
-    tuple: Check("a tuple", _NONE, lambda value: isinstance(value, tuple)),
+    Iterable: Check(
+        "a list", _NONE, lambda value: hasattr(type(value), "__iter__") and not _is_text(value)
+    ),
+    list: Check("a list", frozenset({list}), lambda value: issubclass(type(value), list)),
+    tuple: Check("a tuple", frozenset({tuple}), lambda value: issubclass(type(value), tuple)),
     Mapping: _MAPPING,
     dict: _MAPPING,
     Callable: Check("callable", _NONE, callable),
-    os.PathLike: Check("a path", _NONE, lambda value: isinstance(value, os.PathLike)),
+    os.PathLike: Check("a path", _NONE, lambda value: hasattr(type(value), "__fspath__")),
 }
 _LISTS = [_CONTAINERS[kind] for kind in (Sequence, Iterable, list, tuple)]
 
@@ -299,7 +332,7 @@ REAL = "fiu"  # kinds of dtype: floating, integer, unsigned
 
 
 def real_numbers(values: object, expected: str) -> NDArray[Any]:
-    """Return an array of real numbers, or say what is there instead.
+    """Return an array of real numbers, not a copy if it is one already, or say what is there.
 
     Data frames may have pandas' nullable types; their missing values become NaN. What would be
     dropped on the way (masks, imaginary parts) is refused.
@@ -310,16 +343,6 @@ def real_numbers(values: object, expected: str) -> NDArray[Any]:
         An array, a data frame, lists of numbers, a tensor.
     expected : str
         What it should be, in words.
-
-    Returns
-    -------
-    array
-        Of floating or whole numbers; not a copy if it is one already.
-
-    Raises
-    ------
-    InputError
-        If it is none.
 
     Examples
     --------
@@ -335,11 +358,15 @@ def real_numbers(values: object, expected: str) -> NDArray[Any]:
             f"Expected {expected}, got the text {str(values)!r}; read it first, with "
             "np.load, pd.read_csv or sclcs.Cohort.open."
         )
-    if isinstance(values, Mapping) or not (
-        hasattr(values, "__array__") or isinstance(values, list | tuple | np.generic | int | float)
-    ):
+    known = isinstance(values, list | tuple | np.generic | int | float)
+    if isinstance(values, Mapping) or not (known or hasattr(values, "__array__")):
         raise InputError(f"Expected {expected}, got {type(values).__name__}.")
-    _refuse_masks(values, expected)
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise InputError(
+            f"Expected {expected}, but some of its values are masked; leave those regions or time "
+            "points out, or fill them with .filled()."
+        )
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -347,31 +374,19 @@ def real_numbers(values: object, expected: str) -> NDArray[Any]:
     except ValueError:
         raise InputError(f"Expected {expected}, got lists of numbers of unequal lengths.") from None
     except (TypeError, RuntimeError) as error:  # objects; a tensor that is being differentiated
-        told = str(error).rstrip(".")
-        raise InputError(f"Expected {expected}, got {type(values).__name__}: {told}.") from None
+        reason = str(error).rstrip(".")
+        raise InputError(f"Expected {expected}, got {type(values).__name__}: {reason}.") from None
     if array.dtype.kind not in REAL:
         raise InputError(f"Expected {expected}, of real numbers, got the type {array.dtype}.")
     return array
 
 
 def _of_frame(frame: pd.DataFrame, expected: str) -> NDArray[Any]:
-    other = [
-        str(name)
-        for name, dtype in zip(frame.columns, frame.dtypes, strict=True)
-        if getattr(dtype, "kind", "O") not in REAL
-    ]
+    kinds = [getattr(dtype, "kind", "O") for dtype in frame.dtypes]
+    other = [name for name, kind in zip(frame.columns, kinds, strict=True) if kind not in REAL]
     if other:
         raise InputError(
             f"Expected {expected}, of real numbers, but these columns hold something else: "
             f"{name_first(other)}; leave them out."
         )
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _refuse_masks(values: object, expected: str) -> None:
-    parts = values if isinstance(values, list | tuple) else [values]
-    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
-        raise InputError(
-            f"Expected {expected}, but some of its values are masked; leave those regions or time "
-            "points out, or fill them with .filled()."
-        )

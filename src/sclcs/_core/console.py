@@ -2,6 +2,7 @@
 
 The display is off until :func:`show_progress` turns it on (the command line does, and
 ``sclcs.run(progress=True)``), so that importing sclcs in a script or a notebook never prints.
+Also here: Ctrl-C that libraries swallow, the package's log, and the HTML of objects in notebooks.
 """
 
 from __future__ import annotations
@@ -19,27 +20,18 @@ from html import escape
 from types import FrameType
 from typing import IO, Protocol, TypeVar
 
-__all__ = [
-    "Ticker",
-    "announce",
-    "card",
-    "get_logger",
-    "progress",
-    "raise_if_interrupted",
-    "show_log",
-    "show_progress",
-    "track",
-    "was_interrupted",
-    "watch_interrupts",
-]
+T = TypeVar("T")
 
+SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_UPDATES = 0.2  # of a bar in a notebook
 
-_asked = threading.Event()
+_visible: ContextVar[bool] = ContextVar("sclcs_progress_visible", default=False)
+_interrupted = threading.Event()
 
 
 def watch_interrupts() -> None:
     """Remember every Ctrl-C from now on; those of before are forgotten."""
-    _asked.clear()
+    _interrupted.clear()
     if (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -48,27 +40,19 @@ def watch_interrupts() -> None:
 
 
 def _remember(number: int, frame: FrameType | None) -> None:
-    _asked.set()
+    _interrupted.set()
     signal.default_int_handler(number, frame)
 
 
 def was_interrupted() -> bool:
     """Say whether Ctrl-C was pressed."""
-    return _asked.is_set()
+    return _interrupted.is_set()
 
 
 def raise_if_interrupted() -> None:
     """Raise the interruption again if it was lost."""
-    if _asked.is_set():
+    if _interrupted.is_set():
         raise KeyboardInterrupt
-
-
-T = TypeVar("T")
-
-SECONDS_BETWEEN_LINES = 5.0
-SECONDS_BETWEEN_UPDATES = 0.2  # of a bar in a notebook
-
-_visible: ContextVar[bool] = ContextVar("sclcs_progress_visible", default=False)
 
 
 class Ticker(Protocol):
@@ -83,73 +67,76 @@ class _Silent:
         raise_if_interrupted()
 
 
-class _PlainLines:
-    """Progress as a log line every few seconds, for output that is not a terminal."""
+class _Counter:
+    """Counts steps, and shows itself when it has been silent for long enough."""
 
-    def __init__(self, description: str, total: int | None, stream: IO[str]) -> None:
-        self._description = description
-        self._total = total
-        self._stream = stream
-        self._done = 0
-        self._start = self._last_line = time.monotonic()
+    silence: float
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self.description, self.total = description, total
+        self.done = 0
+        self._start = self._shown = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._start
 
     def advance(self, steps: int = 1) -> None:
         raise_if_interrupted()
-        self._done += steps
-        now = time.monotonic()
-        if now - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = now
-            self._print(now)
+        self.done += steps
+        if time.monotonic() - self._shown >= self.silence:
+            self._shown = time.monotonic()
+            self.show()
+
+    def show(self) -> None:
+        raise NotImplementedError
+
+
+class _PlainLines(_Counter):
+    """Progress as a log line every few seconds, for output that is not a terminal."""
+
+    def __init__(self, description: str, total: int | None, stream: IO[str]) -> None:
+        super().__init__(description, total)
+        self.silence, self._stream = SECONDS_BETWEEN_LINES, stream
+
+    def show(self) -> None:
+        rate = self.done / max(self.seconds, 1e-9)
+        if self.total is None:
+            self._write(f"{self.done} ({rate:.1f}/s)")
+        else:
+            left = (self.total - self.done) / rate if rate > 0 else float("inf")
+            self._write(f"{self.done}/{self.total} ({rate:.1f}/s, about {left:.0f} s left)")
 
     def finish(self) -> None:
-        elapsed = time.monotonic() - self._start
-        self._stream.write(f"{self._description}: {self._done} done in {elapsed:.1f} s\n")
-        self._stream.flush()
+        self._write(f"{self.done} done in {self.seconds:.1f} s")
 
-    def _print(self, now: float) -> None:
-        rate = self._done / max(now - self._start, 1e-9)
-        if self._total is None:
-            line = f"{self._description}: {self._done} ({rate:.1f}/s)\n"
-        else:
-            left = (self._total - self._done) / rate if rate > 0 else float("inf")
-            line = (
-                f"{self._description}: {self._done}/{self._total} "
-                f"({rate:.1f}/s, about {left:.0f} s left)\n"
-            )
-        self._stream.write(line)
+    def _write(self, text: str) -> None:
+        self._stream.write(f"{self.description}: {text}\n")
         self._stream.flush()
 
 
-class _NotebookBar:
+class _NotebookBar(_Counter):
     """One line below the cell, written again as the work goes on."""
+
+    silence = SECONDS_BETWEEN_UPDATES
 
     def __init__(self, description: str, total: int | None) -> None:
         from IPython.display import display
 
-        self._description, self._total = description, total
-        self._done = 0
-        self._start = self._last = time.monotonic()
-        self._shown = display(self, display_id=True)
+        super().__init__(description, total)
+        self._display = display(self, display_id=True)
 
     def _repr_html_(self) -> str:
-        most = "" if self._total is None else f' max="{self._total}"'
-        of = "" if self._total is None else f" of {self._total}"
-        seconds = time.monotonic() - self._start
+        largest = "" if self.total is None else f' max="{self.total}"'
+        of = "" if self.total is None else f" of {self.total}"
         return (
-            f"<div>{escape(self._description)} "
-            f'<progress value="{self._done}"{most}></progress> {self._done}{of}, '
-            f"{seconds:.0f} s</div>"
+            f"<div>{escape(self.description)} "
+            f'<progress value="{self.done}"{largest}></progress> {self.done}{of}, '
+            f"{self.seconds:.0f} s</div>"
         )
 
-    def advance(self, steps: int = 1) -> None:
-        self._done += steps
-        now = time.monotonic()
-        if now - self._last >= SECONDS_BETWEEN_UPDATES:
-            self._last = now
-            self._shown.update(self)
-
-    def finish(self) -> None:
-        self._shown.update(self)
+    def show(self) -> None:
+        self._display.update(self)
 
 
 def in_notebook() -> bool:
@@ -178,27 +165,14 @@ def show_progress(visible: bool = True) -> Iterator[None]:
 
 @contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Ticker]:
-    """Open a piece of work whose steps are reported by ``advance``.
-
-    Parameters
-    ----------
-    description : str
-        What is being done, for a person.
-    total : int, optional
-        Number of steps, if known.
-
-    Yields
-    ------
-    Ticker
-        Call ``advance()`` after each step.
-    """
+    """Open a piece of work; call ``advance()`` of what it yields after each of `total` steps."""
     stream = sys.stderr
     if not _visible.get():
         yield _Silent()
     elif in_notebook():
         bar = _NotebookBar(description, total)
         yield bar
-        bar.finish()
+        bar.show()
     elif stream.isatty():
         with _rich_bar(description, total) as ticker:
             yield ticker
@@ -248,22 +222,7 @@ def _rich_bar(description: str, total: int | None) -> Iterator[Ticker]:
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Iterate over items and report each as one step.
-
-    Parameters
-    ----------
-    items : iterable
-        What to go through.
-    description : str
-        What is being done, for a person.
-    total : int, optional
-        Number of items; taken from ``len`` where possible.
-
-    Yields
-    ------
-    object
-        The items, unchanged.
-    """
+    """Iterate over items and report each as one step of `total`, by default their number."""
     if total is None and isinstance(items, Sized):
         total = len(items)
     with progress(description, total) as ticker:
@@ -304,27 +263,12 @@ _STYLE = (
 
 def card(
     title: str,
-    facts: Mapping[str, object] | None = None,
+    values: Mapping[str, object] | None = None,
     header: Sequence[str] = (),
     rows: Iterable[Sequence[object]] = (),
     sentences: Sequence[str] = (),
 ) -> str:
-    """Return the HTML of an object.
-
-    Parameters
-    ----------
-    title : str
-        What it is.
-    facts : mapping, optional
-        Names and values.
-    header, rows : sequence
-        Of a table.
-    sentences : sequence of str
-        Below the facts.
-
-    Returns
-    -------
-    str
+    """Return the HTML of an object: title, named values, sentences, a table.
 
     Examples
     --------
@@ -332,8 +276,8 @@ def card(
     True
     """
     parts = [f"<strong>{escape(title)}</strong>"]
-    if facts:
-        pairs = (f"{escape(name)}: {escape(_text(value))}" for name, value in facts.items())
+    if values:
+        pairs = (f"{escape(name)}: {escape(_text(value))}" for name, value in values.items())
         parts.append(f"<div>{' · '.join(pairs)}</div>")
     parts += [f"<div>{escape(sentence)}</div>" for sentence in sentences]
     body = [f"<tr>{_cells('td', map(_text, row))}</tr>" for row in rows]

@@ -7,38 +7,6 @@ do tolerances of numerical methods. A name has one value.
 
 from __future__ import annotations
 
-__all__ = [
-    "ALPHA",
-    "BEST_CONFIDENCE",
-    "BUDGET_RESERVE",
-    "CLASS_NUMBERS",
-    "DEFAULT_METHOD",
-    "DESIGN_ALPHA",
-    "DESIGN_STRENGTH",
-    "ENOUGH_SPLITS",
-    "ENOUGH_TO_SCATTER",
-    "ERROR_NUGGETS",
-    "FEWEST_KNOWN",
-    "FEWEST_OF_A_CLASS",
-    "FEWEST_PER_CLASS",
-    "FEWEST_PER_STRATUM",
-    "FEWEST_SUBJECTS",
-    "HALVES_REPEATABLE",
-    "HALVES_ROUGHLY",
-    "LEAST_WEIGHT",
-    "METHOD_WITHOUT_TRAINING",
-    "NUGGETS",
-    "SCORE_DECIMALS",
-    "SINGLE_PRECISION",
-    "SITE_VARIANCE",
-    "SMALL_REGRET",
-    "SPLINE_DEGREES",
-    "SUBJECTS_PER_DEGREE",
-    "SUBJECTS_WORTH_THE_TABLE",
-    "UNEQUAL_CLASSES",
-]
-
-
 # Tests and sets
 
 #: Family-wise error of "there is an effect", and of going on to estimate operators: by custom.

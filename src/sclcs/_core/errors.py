@@ -1,31 +1,15 @@
 """The package's errors.
 
-Every error is a :class:`SclcsError` *and* the builtin that a caller would catch.
-A message says what was expected, what was found (the first offenders by name)
-and what to do next. The command line prints it on one line and exits with
-:attr:`SclcsError.exit_code`.
+Every error is a :class:`SclcsError` *and* the builtin that a caller would catch. A message says
+what was expected, what was found (the first offenders by name) and what to do next. The command
+line prints it on one line and exits with :attr:`SclcsError.exit_code`.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable
-
-__all__ = [
-    "AxesWarning",
-    "DamagedStoreError",
-    "InputError",
-    "MissingDependencyError",
-    "NotFoundError",
-    "OutputExistsError",
-    "SclcsError",
-    "StoreInUseError",
-    "UnknownNameError",
-    "UnreadableFileError",
-    "WorkerDiedError",
-    "WriteError",
-    "did_you_mean",
-    "name_first",
-]
+from types import ModuleType
 
 SHOWN_OFFENDERS = 5
 
@@ -78,17 +62,29 @@ class WriteError(SclcsError, OSError):
 class MissingDependencyError(SclcsError, ImportError):
     """An optional package is needed and not installed."""
 
-    @classmethod
-    def for_extra(cls, package: str, extra: str) -> MissingDependencyError:
-        """Build the message that names the extra to install."""
-        return cls(
-            f"{package} is needed here but not installed; install it with "
-            f"`pip install 'sclcs[{extra}]'`."
-        )
-
 
 class AxesWarning(UserWarning):
     """The axes of signals look swapped: there are more regions than time points."""
+
+
+def import_extra(module: str, extra: str) -> ModuleType:
+    """Import a module of an optional extra (``"nilearn.maskers"`` of ``"nifti"``).
+
+    Raises
+    ------
+    MissingDependencyError
+        If the package is not installed; it says how to install the extra.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise  # the package is there, but something it needs is broken
+        raise MissingDependencyError(
+            f"{package} is needed here but not installed; install it with "
+            f"`pip install 'sclcs[{extra}]'`."
+        ) from error
 
 
 def did_you_mean(name: str, known: Iterable[object]) -> str:
@@ -107,19 +103,7 @@ def did_you_mean(name: str, known: Iterable[object]) -> str:
 
 
 def name_first(offenders: Iterable[object], limit: int = SHOWN_OFFENDERS) -> str:
-    """Name the first offenders and count the rest.
-
-    Parameters
-    ----------
-    offenders : iterable of object
-        What is wrong: ids, files, regions.
-    limit : int
-        How many to spell out.
-
-    Returns
-    -------
-    str
-        For example ``"a, b, c, d, e and 7 more"``.
+    """Name the first offenders (ids, files, regions) and count the rest.
 
     Examples
     --------

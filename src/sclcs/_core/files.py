@@ -7,6 +7,7 @@ folder), so that a power cut takes nothing back that a later file already speaks
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import shutil
@@ -28,43 +29,25 @@ from sclcs._core.platform import (
     rename_marked,
 )
 
-__all__ = [
-    "CACHE_VARIABLE",
-    "ReadOnce",
-    "atomic_directory",
-    "cache_folder",
-    "explain_write_errors",
-    "guard_cell",
-    "refuse_existing",
-    "remove_partials",
-    "require_existing",
-    "settle",
-    "unguard_cell",
-    "write_bytes",
-    "write_json",
-    "write_text",
-]
-
-
 Value = TypeVar("Value")
 
 PARTIAL = ".partial"
+CACHE_VARIABLE = "SCLCS_CACHE"
 
-_OUT_OF_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_SPACE = "no space is left there; free some or choose another place."
+_FORBIDDEN = "writing there is not allowed; choose another place."
+_NO_FOLDER = "a file is in the place of one of its folders; choose another place."
 _ADVICE = {
-    **dict.fromkeys(_OUT_OF_SPACE, "no space is left there; free some or choose another place."),
-    **dict.fromkeys(
-        (errno.EACCES, errno.EPERM, errno.EROFS),
-        "writing there is not allowed; choose another place.",
-    ),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _NO_SPACE),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _FORBIDDEN),
     errno.EIO: "the disk does not answer as it should; choose another place.",
 }
 # These also come from reading; they are explained if they are about the output itself.
 _ADVICE_ON_NAMES = {
     errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one.",
     errno.ENOENT: "its folder cannot be made there; choose another place.",
-    errno.ENOTDIR: "a file is in the place of one of its folders; choose another place.",
-    errno.EEXIST: "a file is in the place of one of its folders; choose another place.",
+    errno.ENOTDIR: _NO_FOLDER,
+    errno.EEXIST: _NO_FOLDER,
     errno.EISDIR: "a folder is in its place; choose another name.",
     errno.ELOOP: "a link on the way there points at itself; choose another place.",
     errno.EINVAL: "the disk does not take such a name; choose another.",
@@ -77,13 +60,11 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except (OSError, ValueError) as error:
-        raise _impossible(path, error) from error
-
-
-def _impossible(path: Path, error: Exception) -> InputError:
-    shown = str(path) if len(str(path)) < 100 else f"{str(path)[:60]}..."
-    reason = getattr(error, "strerror", None) or str(error)
-    return InputError(f"The path {shown!r} cannot be used ({reason}); choose another.")
+        shown = str(path) if len(str(path)) < 100 else f"{str(path)[:60]}..."
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            f"The path {shown!r} cannot be used ({reason}); choose another."
+        ) from error
 
 
 def require_existing(path: str | os.PathLike[str], what: str = "file or folder") -> Path:
@@ -130,19 +111,9 @@ def _advice(error: OSError, path: Path) -> str | None:
 
 @contextmanager
 def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary folder that becomes `path` only if the block succeeds.
+    """Give a temporary folder that becomes `path`, which must not exist, if the block succeeds.
 
-    What earlier attempts left that were killed is removed first.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder to create. It must not exist.
-
-    Yields
-    ------
-    Path
-        A folder beside `path` to write into. It is removed if the block raises.
+    It is removed if the block raises; what earlier attempts left that were killed is removed first.
     """
     path = refuse_existing(path)
     with explain_write_errors(path):
@@ -180,28 +151,18 @@ def _held_folder(path: Path) -> tuple[Path, int | None]:
         release(held)
 
 
-def remove_partials(folder: Path, name: str = "*") -> None:
-    """Remove what writers left in a folder that were killed; those at work hold theirs.
+def remove_partials(folder: Path, name: str | None = None) -> None:
+    """Remove what writers of a file or folder (or of any) left that were killed.
 
-    Parameters
-    ----------
-    folder : Path
-    name : str
-        Only leftovers of this file or folder; a pattern.
+    Writers that are at work hold theirs.
     """
-    pattern = f".{name}.????????{PARTIAL}"
-    for leftover in folder.glob(pattern if name == "*" else _escaped(name)):
+    own = "*" if name is None else glob.escape(name)
+    for leftover in folder.glob(f".{own}.????????{PARTIAL}"):
         with suppress(OSError), claimed(leftover) as unused:
             if unused and leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
             elif unused:
                 leftover.unlink(missing_ok=True)
-
-
-def _escaped(name: str) -> str:
-    import glob
-
-    return f".{glob.escape(name)}.????????{PARTIAL}"
 
 
 def settle(paths: Iterable[Path]) -> None:
@@ -223,17 +184,7 @@ def _flush_folder(folder: Path) -> None:
 def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool = True) -> Path:
     """Write a file in one step: readers see the old content or the new, never half.
 
-    Parameters
-    ----------
-    path : path-like
-    content : bytes
-    durable : bool
-        Wait until it is on the disk. Whoever writes thousands of files says False and calls
-        :func:`settle` at the end.
-
-    Returns
-    -------
-    Path
+    Whoever writes thousands of files says ``durable=False`` and calls :func:`settle` at the end.
     """
     path = Path(path)
     partial = _partial_name(path)
@@ -275,8 +226,8 @@ class ReadOnce(Generic[Value]):
     Parameters
     ----------
     read : callable
-        From a path to the value; called again only if the file has changed. What it returns is
-        shared by everybody and must not be changed.
+        From a path to the value; called again only if the file has changed. All callers share
+        what it returns, so nobody may change it.
     most : int
         How many files to remember.
     """
@@ -304,10 +255,10 @@ class ReadOnce(Generic[Value]):
 
 def _state(path: Path) -> tuple[int, ...] | None:
     try:
-        facts = path.stat()
+        found = path.stat()
     except OSError:
         return None
-    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 MARK = "'"
@@ -329,9 +280,6 @@ def guard_cell(text: str) -> str:
 def unguard_cell(text: str) -> str:
     """Return the text that :func:`guard_cell` marked."""
     return text[1:] if text.startswith(MARK) else text
-
-
-CACHE_VARIABLE = "SCLCS_CACHE"
 
 
 def cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:

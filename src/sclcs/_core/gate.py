@@ -19,19 +19,6 @@ from typing import Any
 
 from sclcs._core.errors import InputError, NotFoundError, SclcsError, UnreadableFileError
 
-__all__ = [
-    "explain_damage",
-    "most_unpacked",
-    "open_gzip",
-    "read_json",
-    "read_text_input",
-    "read_yaml",
-    "refuse_inflated",
-    "regular_file",
-    "require_memory",
-]
-
-
 #: What deflate can shrink a file to at best; a header that declares more lies.
 LARGEST_RATIO = 1040
 #: What tables and signals are compressed by at most (text of numbers by 3 to 10, padded arrays by
@@ -49,15 +36,7 @@ _KINDS = {
 def regular_file(path: str | os.PathLike[str], what: str = "file") -> Path:
     """Return the path of a regular file (links are followed), or raise and say what is there.
 
-    Parameters
-    ----------
-    path : path-like
-    what : str
-        What is expected, for example ``"a MATLAB file"``.
-
-    Returns
-    -------
-    Path
+    `what` is expected, for example ``"a MATLAB file"``.
     """
     path = Path(path)
     try:
@@ -127,14 +106,9 @@ def read_yaml(path: str | os.PathLike[str], what: str = "YAML") -> Any:  # noqa:
 
 @contextmanager
 def explain_damage(path: Path, expected: str) -> Iterator[None]:
-    """Turn whatever a parser raises into an :class:`UnreadableFileError` that names the file.
+    """Turn whatever a parser of a regular file raises into an :class:`UnreadableFileError`.
 
-    Parameters
-    ----------
-    path : Path
-        The file being parsed; it must be a regular one.
-    expected : str
-        What it should be, for example ``"a MATLAB file"``.
+    `expected` is what it should be, for example ``"a MATLAB file"``.
     """
     regular_file(path, expected)
     try:
@@ -152,8 +126,7 @@ def explain_damage(path: Path, expected: str) -> Iterator[None]:
         ) from error
 
 
-def most_unpacked(packed: int) -> int:
-    """Return how many bytes a file of a size may unpack to."""
+def _most_unpacked(packed: int) -> int:
     return max(SMALL_FILE, PLAUSIBLE_RATIO * packed)
 
 
@@ -163,7 +136,7 @@ class _CappedGzip(gzip.GzipFile):
     def read1(self, size: int = -1) -> bytes:
         part = super().read1(size)
         packed = Path(self.name).stat().st_size
-        if self.tell() > most_unpacked(packed):
+        if self.tell() > _most_unpacked(packed):
             raise UnreadableFileError(_bomb(self.name, packed))
         return part
 
@@ -202,21 +175,13 @@ def refuse_inflated(
             f"The header of {path} declares {declared} bytes of values, but only {there} are "
             "there; it is truncated or damaged, fetch or save it again."
         )
-    if packed and declared > most_unpacked(there):
+    if packed and declared > _most_unpacked(there):
         raise UnreadableFileError(_bomb(path, there))
     require_memory(declared, str(path))
 
 
 def require_memory(needed: float, what: str) -> None:
-    """Refuse work that needs more memory than the machine has, before it is begun.
-
-    Parameters
-    ----------
-    needed : float
-        Bytes.
-    what : str
-        Of what, for the message.
-    """
+    """Refuse what needs more memory (in bytes) than the machine has, before it is begun."""
     import psutil
 
     there = psutil.virtual_memory().total

@@ -1,9 +1,10 @@
 """What a result depends on, written down in one form, and the digest that stands for it.
 
-Whoever keeps a result (a stage of a run, a training, scores of operators, the cells of an
-experiment, the lock of a store) declares an :class:`Identity` and compares digests. Nobody makes
-hashes of facts on his own: a fact that is forgotten in one of ten places is a result that is
-taken for current although it is not.
+Whoever keeps a result (a stage of a run, a training, scores of operators, the lock of a store)
+declares an :class:`Identity` and compares digests. Nobody hashes such things on his own: what is
+forgotten in one of ten modules is a result that is taken for current although it is not.
+
+Seeds are made here as well: the user's seed, hashed with the names of what it is for.
 """
 
 from __future__ import annotations
@@ -19,22 +20,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Identity",
-    "bytes_digest",
-    "child_seed",
-    "file_digest",
-    "generator",
-    "path_digest",
-    "text_digest",
-]
-
-
 DIGITS = 16
 BLOCK_BYTES = 1 << 20
 LOCKS = ".lock"  # folders of locks inside stores are no content
+PARTS = ("inputs", "parameters", "versions", "seeds")
 
-Facts = Mapping[str, Any]
+Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -67,46 +58,45 @@ class Identity:
     """
 
     kind: str
-    inputs: Facts = field(default_factory=dict)
-    parameters: Facts = field(default_factory=dict)
-    versions: Facts = field(default_factory=dict)
-    seeds: Facts = field(default_factory=dict)
+    inputs: Values = field(default_factory=dict)
+    parameters: Values = field(default_factory=dict)
+    versions: Values = field(default_factory=dict)
+    seeds: Values = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as JSON gives them back."""
+        """Return the values as JSON gives them back."""
         return dict(json.loads(self.text))
 
     @property
     def text(self) -> str:
-        """The facts as JSON, the same whatever the order in which they were declared."""
-        names = ("kind", "inputs", "parameters", "versions", "seeds")
-        facts = {name: getattr(self, name) for name in names}
-        return json.dumps(_canonical(facts), sort_keys=True)
+        """The values as JSON, the same whatever the order in which they were declared."""
+        values = {name: getattr(self, name) for name in ("kind", *PARTS)}
+        return json.dumps(_canonical(values), sort_keys=True)
 
     def digest(self, digits: int = DIGITS) -> str:
-        """Return hexadecimal digits that stand for the facts."""
+        """Return hexadecimal digits that stand for the values."""
         return text_digest(self.text, digits)
 
-    def differences(self, recorded: Facts, parts: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return the facts in which a recorded identity differs.
+    def differences(self, recorded: Values, parts: tuple[str, ...] = PARTS) -> dict[str, Any]:
+        """Return in what a recorded identity differs.
 
         Parameters
         ----------
         recorded : mapping
             From :meth:`to_dict`, perhaps by another version of the package.
         parts : tuple of str
-            Parts to compare, for example ``("versions",)``; all by default.
+            Parts to compare, for example ``("versions",)``.
 
         Returns
         -------
         dict
-            By name: the fact as it was recorded (None if it was not) and as it is.
+            By name: the value as it was recorded (None if it was not) and as it is.
         """
         own = self.to_dict()
         found: dict[str, Any] = {}
-        for part in parts or ("inputs", "parameters", "versions", "seeds"):
+        for part in parts:
             known = recorded.get(part)
-            before: Facts = known if isinstance(known, Mapping) else {}
+            before: Values = known if isinstance(known, Mapping) else {}
             for name in {**before, **own[part]}:
                 was, now = before.get(name), own[part].get(name)
                 if was != now:
@@ -115,7 +105,7 @@ class Identity:
 
 
 def _canonical(value: Any) -> Any:  # noqa: ANN401
-    """Turn a fact into JSON values, without losing what tells it from another."""
+    """Return a value as JSON can hold it, without losing what tells it from another."""
     if hasattr(value, "item") and not isinstance(value, Mapping):  # a numpy scalar
         value = value.item()
     if isinstance(value, Identity):
@@ -131,14 +121,14 @@ def _canonical(value: Any) -> Any:  # noqa: ANN401
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(
-        f"A fact of an identity must be made of texts, numbers, lists and mappings, "
+        f"An identity must be made of strings, numbers, lists and mappings, "
         f"but {value!r} is {type(value).__name__}."
     )
 
 
 def text_digest(text: str, digits: int = DIGITS) -> str:
-    """Return hexadecimal digits that stand for a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+    """Return hexadecimal digits that stand for a string."""
+    return bytes_digest(text.encode("utf-8", "surrogatepass"), digits)
 
 
 def bytes_digest(content: bytes, digits: int = DIGITS) -> str:
@@ -156,22 +146,15 @@ def file_digest(path: Path) -> str:
 
 
 def path_digest(path: Path) -> str | None:
-    """Return a digest of a file's content, or of the names and contents in a folder.
-
-    None if nothing is there.
-    """
-    if path.is_dir():
-        return _tree_digest(path)
-    return file_digest(path) if path.exists() else None
-
-
-def _tree_digest(folder: Path) -> str:
+    """Return a digest of a file, or of the names and contents in a folder; None if absent."""
+    if not path.is_dir():
+        return file_digest(path) if path.exists() else None
     lines = []
-    for root, folders, files in os.walk(folder):
+    for root, folders, files in os.walk(path):
         folders[:] = sorted(name for name in folders if name != LOCKS)
         for name in sorted(files):
-            path = Path(root) / name
-            lines.append(f"{path.relative_to(folder).as_posix()}\n{file_digest(path)}\n")
+            file = Path(root) / name
+            lines.append(f"{file.relative_to(path).as_posix()}\n{file_digest(file)}\n")
     return text_digest("".join(lines))
 
 
@@ -179,7 +162,7 @@ _SEPARATOR = b"\x1f"  # ASCII unit separator: cannot be confused with a part of 
 
 
 def child_seed(base: int, *axes: object) -> int:
-    """Hash a base seed and axis names into a seed of 63 bits.
+    """Hash a base seed and axis names into a seed between 0 and 2**63 - 1.
 
     Parameters
     ----------
@@ -188,11 +171,6 @@ def child_seed(base: int, *axes: object) -> int:
     *axes : object
         What the seed is for, from coarse to fine, for example
         ``("simulate", "subject", 12)``. Compared by ``repr``.
-
-    Returns
-    -------
-    int
-        Between 0 and 2**63 - 1.
 
     Examples
     --------

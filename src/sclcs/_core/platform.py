@@ -21,18 +21,6 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
     resource = None  # type: ignore[assignment]
 
-__all__ = [
-    "address_space_limit",
-    "claimed",
-    "ctrl_c_blocked",
-    "flush_to_disk",
-    "mark_file",
-    "mark_folder",
-    "peak_memory",
-    "release",
-    "rename_marked",
-]
-
 
 def mark_folder(path: Path) -> int | None:
     """Mark a folder as in use until :func:`release`; None where that is not possible."""
@@ -74,21 +62,21 @@ def claimed(path: Path) -> Iterator[bool]:
     if fcntl is None:
         yield path.is_file()
         return
-    place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises OSError
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises OSError
         yield True
     finally:
-        os.close(place)
+        os.close(held)
 
 
 def flush_to_disk(path: Path) -> None:
     """Wait until a file or folder is on the disk; on Windows only files can be waited for."""
-    place = os.open(path, os.O_RDONLY if fcntl is not None else os.O_RDWR)
+    held = os.open(path, os.O_RDONLY if fcntl is not None else os.O_RDWR)
     try:
-        os.fsync(place)
+        os.fsync(held)
     finally:
-        os.close(place)
+        os.close(held)
 
 
 def address_space_limit() -> int | None:

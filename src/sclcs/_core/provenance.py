@@ -1,9 +1,8 @@
 """Signatures of folders and small files: what sclcs wrote is what is read again.
 
 A *seal* lists the digests of the small files of a folder (metadata, tables) and of itself.
-Chunks of matrices and signals carry checksums of their own, which the seal or the records of a
-store name. A seal protects against damage and careless edits, not against somebody who makes a
-new one: there is no secret in it.
+Chunks of matrices and signals carry checksums of their own. A seal protects against damage and
+careless edits, not against somebody who makes a new one: there is no secret in it.
 """
 
 from __future__ import annotations
@@ -28,41 +27,19 @@ from sclcs._core.files import (
 from sclcs._core.gate import read_json
 from sclcs._core.identity import file_digest, text_digest
 
-__all__ = [
-    "SEAL",
-    "Seal",
-    "check_seal",
-    "is_signed",
-    "plain",
-    "read_seal",
-    "read_sidecar",
-    "refuse_table",
-    "sidecar_path",
-    "signed",
-    "versions",
-    "write_seal",
-    "write_with_sidecar",
-]
-
-
 SEAL = "seal.json"
 _DIGEST = "digest"
 
 
 def signed(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return JSON content with a digest of itself."""
-    facts = {name: value for name, value in content.items() if name != _DIGEST}
-    return {**facts, _DIGEST: _digest(facts)}
+    values = {name: value for name, value in content.items() if name != _DIGEST}
+    return {**values, _DIGEST: text_digest(json.dumps(values, sort_keys=True))}
 
 
 def is_signed(content: Mapping[str, Any]) -> bool:
     """Say whether JSON content is as it was signed."""
-    facts = {name: value for name, value in content.items() if name != _DIGEST}
-    return bool(content.get(_DIGEST) == _digest(facts))
-
-
-def _digest(facts: Mapping[str, Any]) -> str:
-    return text_digest(json.dumps(facts, sort_keys=True))
+    return bool(content.get(_DIGEST) == signed(content)[_DIGEST])
 
 
 @dataclass(frozen=True)
@@ -111,15 +88,10 @@ def _read(path: Path) -> Seal | None:
         not is_signed(content)
         or not isinstance(files, dict)
         or not isinstance(facts, dict)
-        or any(not _inside(name) for name in files)
+        or any(Path(name).is_absolute() or ".." in Path(name).parts for name in files)
     ):
         raise DamagedStoreError(f"The seal {path} is damaged.")
     return Seal(files, facts)
-
-
-def _inside(name: object) -> bool:
-    place = Path(str(name))
-    return not place.is_absolute() and ".." not in place.parts
 
 
 _seals: ReadOnce[Seal | None] = ReadOnce(_read, most=256)
@@ -131,20 +103,7 @@ def read_seal(folder: Path) -> Seal | None:
 
 
 def check_seal(folder: Path, kind: str, repair: str) -> Seal:
-    """Compare a folder with its seal; say what is wrong and what repairs it.
-
-    Parameters
-    ----------
-    folder : Path
-    kind : str
-        What it is, for messages: ``"cohort"``.
-    repair : str
-        What to do if it is damaged.
-
-    Returns
-    -------
-    Seal
-    """
+    """Compare a folder of a kind (``"cohort"``) with its seal; errors end with the repair."""
     try:
         seal = read_seal(folder)
     except DamagedStoreError as error:
@@ -160,16 +119,16 @@ def check_seal(folder: Path, kind: str, repair: str) -> Seal:
     return seal
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that decide the numbers."""
-    return {name: _version(name) for name in ("sclcs", "numpy", "scipy", "pandas")}
-
-
 @cache
-def _version(name: str) -> str:
+def _versions() -> dict[str, str]:
     from importlib.metadata import version
 
-    return version(name)
+    return {name: version(name) for name in ("sclcs", "numpy", "scipy", "pandas")}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that decide the numbers."""
+    return dict(_versions())
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
@@ -207,22 +166,17 @@ def write_with_sidecar(
         What it is; :func:`read_sidecar` asks for it.
     facts : mapping
         What the sidecar holds besides.
-
-    Returns
-    -------
-    Path
-        The table.
     """
     path = refuse_table(path)
-    place = sidecar_path(path)
+    sidecar = sidecar_path(path)
     content = plain({"sclcs_kind": kind, **facts, "table": text_digest(text)})
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            write_json(place, signed(content))
+            write_json(sidecar, signed(content))
             return write_text(path, text)
         except BaseException:
-            place.unlink(missing_ok=True)
+            sidecar.unlink(missing_ok=True)
             raise
 
 
@@ -237,25 +191,23 @@ def refuse_table(path: str | os.PathLike[str]) -> Path:
 
 def read_sidecar(path: str | os.PathLike[str], kind: str) -> dict[str, Any] | None:
     """Read the sidecar of a table; None if there is none."""
-    place = sidecar_path(path)
-    if not place.exists():
+    sidecar = sidecar_path(path)
+    if not sidecar.exists():
         return None
-    try:
-        content = read_json(place, f"the JSON sidecar of a {kind}")
-        intact = is_signed(content)
-        found = content.pop("sclcs_kind")
-    except KeyError as error:
+    content = read_json(sidecar, f"the JSON sidecar of a {kind}")
+    intact, found = is_signed(content), content.pop("sclcs_kind", None)
+    if found is None:
         raise UnreadableFileError(
-            f"Expected the JSON sidecar of a {kind} at {place}, but it cannot be read ({error}); "
+            f"Expected the JSON sidecar of a {kind} at {sidecar}, but it does not say what it is; "
             f"remove it or write {path} again."
-        ) from error
+        )
     if found != kind:
         raise UnreadableFileError(
             f"Expected a {kind} at {path}, but its sidecar says it is a {found}; check the path."
         )
     if not intact or content.get("table") not in {None, file_digest(Path(path))}:
         raise DamagedStoreError(
-            f"{path} and {place.name} beside it are not as sclcs wrote them (edited or damaged); "
-            f"make the {kind} again, or remove {place.name} to use the table as it is."
+            f"{path} and {sidecar.name} beside it are not as sclcs wrote them (edited or damaged); "
+            f"make the {kind} again, or remove {sidecar.name} to use the table as it is."
         )
-    return {name: value for name, value in content.items() if name not in {"table", "digest"}}
+    return {name: value for name, value in content.items() if name not in {"table", _DIGEST}}

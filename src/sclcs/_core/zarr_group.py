@@ -1,4 +1,4 @@
-"""Thin helpers over zarr v3 that fix our conventions in one place.
+"""Thin helpers over zarr v3 that fix the conventions of cohorts in one place.
 
 Arrays carry named dimensions, are compressed with Zstandard and end each chunk with a
 CRC-32C, so that a damaged chunk is an error and never a wrong number. The fill value of
@@ -22,27 +22,13 @@ from sclcs._core.files import atomic_directory, require_existing
 if TYPE_CHECKING:
     import zarr
 
-__all__ = [
-    "atomic_group",
-    "create_array",
-    "create_group",
-    "open_group",
-    "read_array",
-    "require_format",
-    "rows_per_chunk",
-]
-
 CHUNK_BYTES = 2**20
 COMPRESSION_LEVEL = 1
-_MAKERS = {"cohort": "`sclcs cohort import` makes a cohort from other formats"}
-_MENDERS = {"cohort": "take it from a backup, or make the cohort again from its source"}
-#: Folders that only such a store has: its metadata may be gone, but it is one.
-_CONTENT = {"cohort": "signals"}
 
 
-def rows_per_chunk(row_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int:
+def rows_per_chunk(row_bytes: int) -> int:
     """Return how many rows make a chunk of about one mebibyte."""
-    return max(1, chunk_bytes // max(1, row_bytes))
+    return max(1, CHUNK_BYTES // max(1, row_bytes))
 
 
 @contextmanager
@@ -80,19 +66,17 @@ def create_group(path: str | os.PathLike[str]) -> zarr.Group:
     return zarr.create_group(str(path), zarr_format=3)
 
 
-def open_group(path: str | os.PathLike[str], kind: str) -> zarr.Group:
-    """Open a group read-only and check that it is of the expected kind.
+def open_group(path: str | os.PathLike[str], kind: str, content: str) -> zarr.Group:
+    """Open a group read-only and check that it is of a kind.
 
     Parameters
     ----------
     path : path-like
         The folder.
     kind : str
-        What must stand in the group's attribute ``sclcs_kind``.
-
-    Returns
-    -------
-    zarr.Group
+        What must stand in the group's attribute ``sclcs_kind``: ``cohort``.
+    content : str
+        A folder that every such group has: without metadata it is damaged, not something else.
     """
     import zarr
 
@@ -100,18 +84,17 @@ def open_group(path: str | os.PathLike[str], kind: str) -> zarr.Group:
     try:
         # Absolute: views of its arrays may be used by workers that started elsewhere.
         group = zarr.open_group(str(path.absolute()), mode="r", zarr_format=3)
+        if group.attrs.get("sclcs_kind") == kind:
+            return group
     except Exception as error:
-        if (path / _CONTENT[kind]).is_dir():
-            raise _damaged(path, kind) from error
-        raise _not_a_store(path, kind) from error
-    if group.attrs.get("sclcs_kind") != kind:
-        raise _not_a_store(path, kind)
-    return group
-
-
-def _damaged(path: Path, kind: str) -> DamagedStoreError:
-    return DamagedStoreError(
-        f"The metadata of the {kind} at {path} (zarr.json) is damaged or gone; {_MENDERS[kind]}."
+        if (path / content).is_dir():
+            raise DamagedStoreError(
+                f"The metadata of the {kind} at {path} (zarr.json) is damaged or gone; take it "
+                f"from a backup, or make the {kind} again from its source."
+            ) from error
+    raise UnreadableFileError(
+        f"Expected a {kind} written by sclcs at {path}, but found something else; `sclcs import` "
+        f"makes a {kind} from other formats."
     )
 
 
@@ -120,7 +103,7 @@ def require_format(path: str | os.PathLike[str], attributes: Mapping[str, Any], 
     found = attributes.get("format_version")
     if not isinstance(found, int):
         raise DamagedStoreError(
-            f"The metadata of {path} does not tell its format; it is damaged, take it from a "
+            f"The metadata of {path} does not give its format; it is damaged, take it from a "
             "backup or make it again."
         )
     if found != known:
@@ -128,12 +111,6 @@ def require_format(path: str | os.PathLike[str], attributes: Mapping[str, Any], 
             f"Expected format {known} at {path}, found format {found}, written by sclcs "
             f"{attributes.get('sclcs_version')}: update sclcs, or make it again."
         )
-
-
-def _not_a_store(path: Path, kind: str) -> UnreadableFileError:
-    return UnreadableFileError(
-        f"Expected a {kind} written by sclcs at {path}, but found something else; {_MAKERS[kind]}."
-    )
 
 
 def create_array(
@@ -163,19 +140,7 @@ def create_array(
 
 
 def read_array(array: zarr.Array[Any], selection: Any = ...) -> NDArray[Any]:  # noqa: ANN401
-    """Read part of an array; a chunk that fails its checksum is a clear error.
-
-    Parameters
-    ----------
-    array : zarr.Array
-        Where to read.
-    selection : int, slice, index array or tuple of them
-        Orthogonal selection, as in ``array.oindex``.
-
-    Returns
-    -------
-    ndarray
-    """
+    """Read part of an array (as in ``array.oindex``); a damaged chunk is a clear error."""
     try:
         return np.asarray(array.oindex[selection])
     # What zarr and its codecs raise when bytes or metadata are damaged.

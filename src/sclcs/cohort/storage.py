@@ -154,7 +154,7 @@ class StoredCohort:
 
 def read_cohort(path: str | os.PathLike[str]) -> StoredCohort:
     """Read what there is about a stored cohort; see :meth:`Cohort.open`."""
-    group = open_group(path, KIND)
+    group = open_group(path, KIND, SIGNALS)
     attrs: dict[str, Any] = dict(group.attrs)
     require_format(path, attrs, FORMAT_VERSION)
     check_seal(Path(path).absolute(), KIND, REPAIR)
