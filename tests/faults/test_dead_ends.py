@@ -215,7 +215,7 @@ def test_a_lost_ctrl_c_is_raised_by_the_next_step():
             list(track(range(3), "work"))
         assert interrupts.was_interrupted()
     finally:
-        interrupts._asked.clear()
+        interrupts._interrupted.clear()
         assert signal.getsignal(signal.SIGINT) is before
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
