@@ -98,18 +98,18 @@ def ours(options) -> dict[str, float]:
     import torch._dynamo  # noqa: F401 (torch.optim loads it at the first step)
 
     from sclcs.coresets import train_encoder
-    from sclcs.coresets.encoder.training import Training
+    from sclcs.coresets.encoder_training import EncoderTraining
 
     cohort = make_cohort(options.subjects)
     seconds: list[float] = []
-    plain_epoch = Training.train_epoch
+    plain_epoch = EncoderTraining.train_epoch
 
     def timed(training) -> None:
         start = time.process_time()
         plain_epoch(training)
         seconds.append(time.process_time() - start)
 
-    Training.train_epoch = timed
+    EncoderTraining.train_epoch = timed
     before = held_now()
     train_encoder(cohort, "paper", epochs=options.epochs, heads=HEADS, dim=DIM, device="cpu")
     return summary(seconds, before) | {"mean_epoch": sum(seconds) / len(seconds)}
@@ -120,7 +120,7 @@ def plain(options) -> dict[str, float]:
     import torch._dynamo
 
     from plain_encoder import PlainTraining
-    from sclcs.coresets.encoder.training import find_pairs
+    from sclcs.coresets.encoder_training import find_pairs
 
     cohort = make_cohort(options.subjects)
     before = held_now()
@@ -144,7 +144,7 @@ def products(options) -> dict[str, float]:
     """Run only the matrix products of one epoch: training batches, then blocks of the pass."""
     import torch
 
-    from sclcs.coresets.encoder.model import BLOCK
+    from sclcs.coresets.attention import BLOCK
 
     samples = options.subjects * WINDOWS
     batches = [2 * BATCH] * (options.subjects // BATCH)

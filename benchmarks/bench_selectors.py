@@ -40,23 +40,22 @@ def recorder_cost(cohort, task, epochs):
     """Time epochs with and without the recorder, one after the other; return seconds with it."""
     import torch
 
-    from sclcs.coresets.classifier.train import ClassifierSettings, prepare_training
-    from sclcs.coresets.encoder.score import Scratch
+    from sclcs.coresets.classifier import ClassifierSettings
+    from sclcs.coresets.classifier_training import prepare_classifier
 
     settings = ClassifierSettings(task=task, epochs=2 * epochs + 2)
     seconds = {True: [], False: []}
-    with Scratch() as scratch:
-        training = prepare_training(cohort, settings, 0, torch.device("cpu"), scratch)
-        recorder = training.recorder
-        training.epoch = 1
-        training.train_epoch()  # warm up
-        for epoch in range(2 * epochs):
-            training.epoch += 1
-            watched = epoch % 2 == 0
-            training.recorder = recorder if watched else None
-            start = time.process_time()
-            training.train_epoch()
-            seconds[watched].append(time.process_time() - start)
+    training = prepare_classifier(cohort, settings, 0, torch.device("cpu"))
+    recorder = training.recorder
+    training.epoch = 1
+    training.train_epoch()  # warm up
+    for epoch in range(2 * epochs):
+        training.epoch += 1
+        watched = epoch % 2 == 0
+        training.recorder = recorder if watched else None
+        start = time.process_time()
+        training.train_epoch()
+        seconds[watched].append(time.process_time() - start)
     with_it, without = median(seconds[True]), median(seconds[False])
     cost = time_recording(recorder, training)
     print(
@@ -94,7 +93,7 @@ def encoder_epoch(cohort, epochs):
 
 def long_run(cohort, task):
     """Return dynamics of 200 epochs: three trained ones, repeated with noise."""
-    from sclcs.coresets.classifier.train import train_classifier
+    from sclcs.coresets.classifier import train_classifier
 
     run = train_classifier(cohort, epochs=3, task=task)
     rng = np.random.default_rng(0)
@@ -113,11 +112,11 @@ def scoring_table(cohort, task, classifier_seconds, encoder_seconds):
 
     run = long_run(cohort, task)
     trained_encoder = mock.Mock(
-        scores=np.random.default_rng(1).random(len(cohort)), facts={}, seed=0
+        scores=np.random.default_rng(1).random(len(cohort)), info={}, seed=0
     )
     trained_encoder.settings.to_dict.return_value = {}
     with (
-        mock.patch("sclcs.coresets.classifier_training.trained_classifier", return_value=run),
+        mock.patch("sclcs.coresets.classifier.train_classifier", return_value=run),
         mock.patch("sclcs.coresets.perturbation.trained_encoder", return_value=trained_encoder),
     ):
         for name, selector in SELECTORS.items():

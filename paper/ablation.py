@@ -17,8 +17,7 @@ from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import aggregate, beside_paper, grid, paper_agreement, usual
 from paper.tables import Table, beside, number, spread
 from sclcs.cohort import CoreSet
-from sclcs.coresets import trained_encoder
-from sclcs.coresets.encoder.settings import PRESETS
+from sclcs.coresets import PRESETS, trained_encoder
 from sclcs.report.figures import BLUE, ORANGE, finish
 
 RATIO = 0.1

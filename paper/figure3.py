@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.tables import Table, spread
 from sclcs._core import track
-from sclcs.coresets import TrainedEncoder
-from sclcs.coresets.encoder.train import trained_encoder
+from sclcs.coresets import TrainedEncoder, trained_encoder
 from sclcs.report.encoder_figure import draw_attention
 
 SHARE = 0.05  # of the samples, at each end of the score

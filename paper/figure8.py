@@ -12,7 +12,7 @@ from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import grid
 from paper.tables import Table, number
 from sclcs._core import track
-from sclcs.coresets.encoder.train import trained_encoder
+from sclcs.coresets import trained_encoder
 from sclcs.report.figures import BLUE, ORANGE, finish
 
 #: Presets and how many seeds of each at most: the second only shows what published scripts do.

@@ -114,7 +114,7 @@ class Setup:
         """Return the length of a training; a preset keeps its proportion to the paper's."""
         if selector.network != "encoder":
             return self.options.baseline_epochs
-        from sclcs.coresets.encoder.settings import PRESETS
+        from sclcs.coresets import PRESETS
 
         preset = parameters.get("preset", selector.parameters.defaults()["preset"])
         return self.options.epochs * PRESETS[preset].epochs // PRESETS["paper"].epochs

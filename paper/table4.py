@@ -23,8 +23,8 @@ from paper.summary import grid
 from paper.tables import Table, beside, number, paper_table, spread
 from sclcs._core import child_seed, generator, track
 from sclcs.cohort import Cohort
-from sclcs.coresets.encoder.model import AttentionEncoder
-from sclcs.coresets.encoder.settings import EncoderSettings, encoder_settings
+from sclcs.coresets.attention import AttentionEncoder
+from sclcs.coresets.encoder import EncoderSettings, encoder_settings
 from sclcs.report.figures import BLUE, ORANGE, finish
 from sclcs.spi import resolve
 
@@ -353,7 +353,7 @@ def fitting_data(
     """Return what is fitted for one operator, and the unit of its targets."""
     import torch
 
-    from sclcs.coresets.encoder.training import standardised
+    from sclcs.coresets.training import standardised
 
     signals = standardised(np.asarray(cohort.signals, dtype=np.float32), "layernorm")
     ones = np.ones((*signals.shape[:2], 1), dtype=np.float32)

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from paper.ablation import seeds_agree
 from sclcs._core import show_progress
 from sclcs.cohort import Cohort, read_arrays
-from sclcs.coresets import TrainedEncoder
-from sclcs.coresets.encoder import trained_encoder
+from sclcs.coresets import TrainedEncoder, trained_encoder
 from sclcs.report import save_encoder_figures
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -5,7 +5,7 @@ them is kept here) train a tiny encoder, log its maps, score and weigh the sampl
 
     git clone https://github.com/lzhan94swu/SCLCS /tmp/SCLCS
     git -C /tmp/SCLCS checkout 7f7cd2b337f55e3e71463e329affbceca9be340e
-    python tools/make_official_reference.py /tmp/SCLCS --out tests/coresets/encoder/official.npz
+    python tools/make_official_reference.py /tmp/SCLCS --out tests/coresets/official.npz
 
 Two things are done to them from outside: the rate of dropout is 0, because no two programs draw
 the same units, and the random choice of the density draw is replaced by a note of its

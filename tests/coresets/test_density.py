@@ -4,7 +4,14 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import gaussian_kde
 
 from sclcs._core.errors import InputError
-from sclcs.coresets.scored import draw_balanced, stable_pool
+from sclcs.coresets.designs import best, chances
+from sclcs.coresets.scored import (
+    DensityParameters,
+    Scores,
+    balanced_choice,
+    draw_balanced,
+    stable_pool,
+)
 
 FINITE = st.floats(-1e6, 1e6, allow_subnormal=False)
 
@@ -103,3 +110,30 @@ def test_nothing_to_draw_from():
         stable_pool([np.inf, np.nan])
     with pytest.raises(InputError, match=r"needs 4 samples, but only 3 .* lower the ratio or beta"):
         draw_balanced(stable_pool([1.0, 2.0, 3.0], beta=0), 4, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("keep", "sign"), [("low", 1), ("high", -1)])
+def test_the_filter_discards_the_end_that_is_not_kept(keep, sign, small_cohort, rng):
+    values = sign * rng.random(72)
+    options = DensityParameters(density=True, beta=0.5)
+    choice = balanced_choice(small_cohort, 30, 0, Scores(values, keep), options)
+    worst_half = np.argsort(sign * values)[36:]
+    assert set(choice.rows).isdisjoint(worst_half)
+    np.testing.assert_array_equal(choice.scores, values)
+
+
+def test_chances_belong_to_names():
+    names = [f"s{i}" for i in range(500)]
+    lots = chances(0, "x", names)
+    assert chances(0, "x", names[::-1]).tolist() == lots[::-1].tolist()
+    assert len(set(lots)) == 500
+    assert 0.4 < lots.mean() < 0.6
+    assert not np.array_equal(lots, chances(0, "y", names))
+    assert not np.array_equal(lots, chances(1, "x", names))
+
+
+def test_best_skips_scores_that_are_not_finite():
+    scores = np.array([np.nan, 1.0, np.inf, 0.5, -np.inf, 1.0])
+    ties = np.array([0.1, 0.9, 0.3, 0.4, 0.5, 0.2])
+    assert best(scores, 3, "low", ties).tolist() == [3, 5, 1]
+    assert best(scores, 2, "high", ties).tolist() == [5, 1]

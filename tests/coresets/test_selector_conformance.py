@@ -231,7 +231,7 @@ WRONG = {
 )
 def test_wrong_values_are_named_before_training(method, name, small_cohort, monkeypatch):
     monkeypatch.setattr(
-        "sclcs.coresets.classifier.train.train_classifier",
+        "sclcs.coresets.classifier.train_classifier",
         lambda *_, **__: pytest.fail("trained before the check"),
     )
     value = WRONG[method][name]

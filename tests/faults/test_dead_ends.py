@@ -287,7 +287,7 @@ def test_the_last_handler(error, code, words, request):
 def test_a_checkpoint_with_one_flipped_bit_is_refused(tmp_path):
     torch = pytest.importorskip("torch")
     from sclcs._core.errors import UnreadableFileError
-    from sclcs.coresets.encoder.training import read_checkpoint, write_checkpoint
+    from sclcs.coresets.training import read_checkpoint, write_checkpoint
 
     path = tmp_path / "a.checkpoint"
     write_checkpoint(path, {"identity": "i", "epoch": 1, "weights": torch.arange(50.0)})

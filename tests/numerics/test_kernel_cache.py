@@ -37,10 +37,7 @@ def kernels():
     """Return every compiled function of the package, by name."""
     found = {}
     for module in pkgutil.walk_packages(sclcs.__path__, "sclcs."):
-        if (
-            module.name.startswith(("sclcs.cli", "sclcs.coresets.encoder"))
-            or "__main__" in module.name
-        ):
+        if module.name.startswith(("sclcs.cli", "sclcs.coresets")) or "__main__" in module.name:
             continue
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, Dispatcher):

@@ -365,14 +365,14 @@ def trained(run, snapshots=None):
     epochs = np.arange(1, 6)
     history = pd.DataFrame({"epoch": epochs, "loss": 1.0 / epochs, "perturbation": 0.1 / epochs})
     return TrainedEncoder(
-        ids,
-        np.linspace(0.01, 0.5, len(ids)),
-        history,
-        EncoderSettings(epochs=5),
-        7,
-        run.cohort().fingerprint,
-        snapshots or {},
-        facts={"seconds": 75.0},
+        sample_ids=ids,
+        scores=np.linspace(0.01, 0.5, len(ids)),
+        history=history,
+        settings=EncoderSettings(epochs=5),
+        seed=7,
+        fingerprint=run.cohort().fingerprint,
+        snapshots=snapshots or {},
+        info={"seconds": 75.0},
     )
 
 

@@ -69,7 +69,7 @@ def _training(path: Path) -> dict[str, Any]:
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
-    from sclcs.coresets.encoder.training import read_checkpoint
+    from sclcs.coresets.training import read_checkpoint
 
     found = read_checkpoint(path / "a.checkpoint", "i", 9)
     if found is None:
@@ -97,7 +97,7 @@ def make_examples(home: Path) -> dict[str, Reading]:
         import torch
 
         from sclcs.coresets import train_encoder
-        from sclcs.coresets.encoder.training import write_checkpoint
+        from sclcs.coresets.training import write_checkpoint
     except ImportError:
         return readings
     train_encoder(cohort, "paper", epochs=2, seed=1).save(home / "training")

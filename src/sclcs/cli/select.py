@@ -202,7 +202,7 @@ def _encoder_announce(run: TrainedEncoder, out: Path, json: bool) -> None:
         return
     typer.echo(
         f"{len(run.scores)} samples scored in {run.settings.epochs} epochs "
-        f"({run.facts['seconds']:.0f} s); loss {loss:.3f}"
+        f"({run.info['seconds']:.0f} s); loss {loss:.3f}"
     )
     typer.echo(f"Run: {out}")
 

@@ -1,13 +1,13 @@
-from .classifier_training import ClassifierParameters, RepeatedParameters, train
-from .encoder import encoder_settings, train_encoder, trained_encoder
-from .encoder.train import VERSIONS
-from .encoder.trained import TrainedEncoder
+from .classifier import ClassifierParameters, RepeatedParameters, train
+from .encoder import PRESETS, TrainedEncoder, encoder_settings, train_encoder, trained_encoder
 from .methods import SELECTORS, find_selector, select
 from .perturbation import EncoderParameters, training_of
 from .registry import Choice, Selector, core_size
 from .scored import StablePool, draw_balanced, stable_pool
+from .training import VERSIONS
 
 __all__ = [
+    "PRESETS",
     "SELECTORS",
     "VERSIONS",
     "Choice",

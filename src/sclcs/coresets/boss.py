@@ -1,4 +1,4 @@
-"""Greedy maximisation of facility location: every sample is represented by its best choice."""
+"""CCS and BOSS: the hardest samples are discarded, the rest is covered."""
 
 from __future__ import annotations
 
@@ -10,31 +10,16 @@ from numpy.typing import NDArray
 
 from sclcs._core import InputError, setting
 from sclcs.cohort import Cohort, id_order
-from sclcs.coresets.classifier.train import TrainedClassifier
-from sclcs.coresets.classifier_training import (
+from sclcs.coresets.classifier import (
     ClassifierParameters,
+    TrainedClassifier,
     settings_of,
     train,
-    training_facts,
+    training_info,
 )
 from sclcs.coresets.designs import chances
 from sclcs.coresets.dynamics import Margin, area_under_margin, early_error, fitting_epochs, margins
 from sclcs.coresets.registry import Choice, Selector, register
-
-__all__ = [
-    "BOSS",
-    "CCS",
-    "allocate",
-    "benefit_matrix",
-    "class_budgets",
-    "difficulty_weights",
-    "hardest_share",
-    "lazy_greedy",
-    "size_aware_shape",
-    "stratum_numbers",
-    "without_hardest",
-]
-
 
 Matrix = NDArray[np.float32]
 
@@ -45,12 +30,7 @@ def lazy_greedy(benefit: Matrix, size: int) -> tuple[NDArray[np.int64], NDArray[
     A candidate's gain can only fall as others are chosen, so an old gain is an upper bound:
     gains are computed again only for candidates whose old gain is the highest.
 
-    Parameters
-    ----------
-    benefit : array, shape (candidate, sample)
-        What choosing a candidate does for a sample; not negative.
-    size : int
-        How many to choose, at most the number of candidates.
+    `benefit` (candidate, sample), not negative, is what choosing a candidate does for a sample.
 
     Returns
     -------
@@ -84,15 +64,10 @@ Integers = NDArray[np.int64]
 
 
 def hardest_share(asked: float | None, size: int, n_samples: int) -> float:
-    """Return the share of the hardest samples to discard.
+    """Return the share of the hardest samples to discard: what is asked, or by the size.
 
-    Parameters
-    ----------
-    asked : float, optional
-        The user's choice. By default what CCS published for CIFAR-10: 0.3 for core-sets below
-        20 % of the samples, 0.1 below 50 %, else 0.
-    size, n_samples : int
-        Of the core-set and the cohort.
+    By default what CCS published for CIFAR-10: 0.3 for core-sets below 20 % of the samples, 0.1
+    below 50 %, else 0.
 
     Examples
     --------
@@ -127,24 +102,12 @@ def stratum_numbers(scores: Floats, n_strata: int) -> Integers:
     low, high = scores.min(), scores.max()
     if high == low:
         return np.zeros(len(scores), dtype=np.int64)
-    places = np.floor((scores - low) / (high - low) * n_strata).astype(np.int64)
-    return np.asarray(np.minimum(places, n_strata - 1))
+    numbers = np.floor((scores - low) / (high - low) * n_strata).astype(np.int64)
+    return np.asarray(np.minimum(numbers, n_strata - 1))
 
 
 def allocate(counts: Integers, size: int) -> Integers:
     """Share a budget among strata: evenly, but never more than a stratum holds.
-
-    Parameters
-    ----------
-    counts : array of int
-        Samples per stratum.
-    size : int
-        The budget, at most the sum of the counts.
-
-    Returns
-    -------
-    array of int
-        Samples to take from each stratum; they add up to the budget.
 
     Examples
     --------
@@ -153,9 +116,9 @@ def allocate(counts: Integers, size: int) -> Integers:
     """
     given = np.zeros(len(counts), dtype=np.int64)
     left = size
-    for done, place in enumerate(np.argsort(counts, kind="stable")):
-        given[place] = min(int(counts[place]), left // (len(counts) - done))
-        left -= int(given[place])
+    for done, stratum in enumerate(np.argsort(counts, kind="stable")):
+        given[stratum] = min(int(counts[stratum]), left // (len(counts) - done))
+        left -= int(given[stratum])
     return given
 
 
@@ -183,15 +146,15 @@ def _choose(cohort: Cohort, size: int, seed: int, parameters: StrataParameters) 
     drawn = np.lexsort((lots, strata))  # strata one after the other, at random inside
     starts = np.searchsorted(strata[drawn], np.arange(n_strata))
     chosen = [drawn[start : start + n] for start, n in zip(starts, quota, strict=True)]
-    facts = {
+    info = {
         "cutoff_used": share,
         "strata_filled": int((quota > 0).sum()),
-        **training_facts(trained),
+        **training_info(trained),
     }
-    return Choice(rows[np.concatenate(chosen)], scores, facts=facts)
+    return Choice(rows[np.concatenate(chosen)], scores, info=info)
 
 
-CCS = register(
+register(
     Selector(
         name="ccs",
         summary="Equal shares of every level of difficulty, after discarding the hardest samples.",
@@ -202,7 +165,6 @@ CCS = register(
         needs_labels=True,
         network="classifier",
         needs_training=True,
-        nested=False,
     )
 )
 
@@ -220,13 +182,6 @@ def size_aware_shape(
     parameters to the user, with (2, 2) as an example. Of the same concentration, the density
     here has its mode at the ratio, and is (2, 2) for one half.
 
-    Parameters
-    ----------
-    ratio : float
-        Share of the samples in the core-set.
-    asked : (float or None, float or None)
-        The user's choice, of one or both.
-
     Examples
     --------
     >>> [size_aware_shape(ratio) for ratio in (0.1, 0.5)]
@@ -237,20 +192,7 @@ def size_aware_shape(
 
 
 def difficulty_weights(errors: Floats, shape: tuple[float, float]) -> Floats:
-    """Weigh candidates by the Beta density of their difficulty, scaled to [0, 1].
-
-    Parameters
-    ----------
-    errors : array of float
-        Early error of each candidate.
-    shape : (float, float)
-        Parameters of the Beta density; (2, 2) favours medium difficulty.
-
-    Returns
-    -------
-    array of float
-        All one if the errors do not vary.
-    """
+    """Weigh candidates by the Beta density of their early error, scaled to [0, 1]."""
     from scipy.stats import beta
 
     low, high = errors.min(), errors.max()
@@ -352,19 +294,19 @@ def _boss_choose(cohort: Cohort, size: int, seed: int, parameters: BossParameter
         pool = rows[without_hardest(easiness[rows], allowed, ties[rows])]
         _require_memory(len(pool))
         benefit = benefit_matrix(trained.features[pool], difficulty_weights(errors[pool], shape))
-        places, gains = lazy_greedy(benefit, budget)
-        chosen.append(pool[places])
+        found, gains = lazy_greedy(benefit, budget)
+        chosen.append(pool[found])
         n_without_gain += int((gains <= 0).sum())
-    facts = {
+    info = {
         "cutoff_used": share,
         "beta_used": list(shape),
         "pools": len(groups),
         "samples_without_gain": n_without_gain,
         "error_epochs_used": [0, used - 1],
         "feature_epoch_used": trained.settings.kept_feature_epoch,
-        **training_facts(trained),
+        **training_info(trained),
     }
-    return Choice(np.concatenate(chosen), errors, facts=facts)
+    return Choice(np.concatenate(chosen), errors, info=info)
 
 
 def _require_memory(n_candidates: int) -> None:
@@ -375,7 +317,7 @@ def _require_memory(n_candidates: int) -> None:
         )
 
 
-BOSS = register(
+register(
     Selector(
         name="boss",
         summary="Samples that represent all others best; easier ones in smaller core-sets.",
@@ -389,6 +331,5 @@ BOSS = register(
         needs_labels=True,
         network="classifier",
         needs_training=True,
-        nested=False,
     )
 )

@@ -1,4 +1,4 @@
-"""Numbers that describe a sample, for methods that compare samples."""
+"""Methods that compare samples with each other: k-means and farthest-first."""
 
 from __future__ import annotations
 
@@ -7,21 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core import InputError, Settings, child_seed, setting
+from sclcs._core import InputError, child_seed, setting
 from sclcs.cohort import Cohort, id_order, iterate_samples, require_equal_lengths
-from sclcs.coresets.classifier_training import ClassifierParameters, train, training_facts
-from sclcs.coresets.designs import chances, place_in_group
+from sclcs.coresets.classifier import ClassifierParameters, train, training_info
+from sclcs.coresets.designs import chances, number_in_group
 from sclcs.coresets.registry import Choice, Selector, register
-
-__all__ = [
-    "KCENTER",
-    "KMEANS",
-    "RANDOM",
-    "FeatureParameters",
-    "farthest_first",
-    "nearest_members",
-    "sample_features",
-]
 
 
 class FeatureParameters(ClassifierParameters):
@@ -40,25 +30,11 @@ LARGEST_CORRELATION = 1 - 1e-6  # two equal regions would be infinitely far from
 def sample_features(
     cohort: Cohort, seed: int, parameters: FeatureParameters
 ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-    """Return the features of all samples, and facts to record.
-
-    Parameters
-    ----------
-    cohort : Cohort
-        What to describe.
-    seed : int
-        Of the training, if there is one.
-    parameters : FeatureParameters
-
-    Returns
-    -------
-    features : array, shape (sample, feature)
-    facts : dict
-    """
+    """Return the features of all samples (sample, feature), and what to record about them."""
     kind = parameters.features
     if kind == "penultimate":
         trained = train(cohort, seed, parameters)
-        return trained.features, training_facts(trained)
+        return trained.features, training_info(trained)
     describe = _correlations if kind == "fc" else _flat
     if kind == "fc" and cohort.n_regions < 2:
         raise InputError("Correlation matrices need at least 2 regions; use features=raw.")
@@ -101,22 +77,13 @@ LARGEST_EXACT = 500  # clusters; above, batches of samples move the centres
 def nearest_members(clusters: Integers, distances: Floats, size: int, first: Integers) -> Integers:
     """Take members of clusters by their distance to the centre.
 
-    Parameters
-    ----------
-    clusters : array of int
-        Cluster of each sample.
-    distances : array of float
-        Distance of each sample to the centre of its cluster.
-    size : int
-        How many samples to take.
-    first : array of int
-        How many members each cluster gives at first. If these are too few in all, clusters
-        then give one more member each, the largest cluster first, until there are enough.
+    Each cluster gives `first` members at first. If these are too few in all, clusters then give
+    one more member each, the largest cluster first, until there are enough.
     """
     counts = np.bincount(clusters, minlength=len(first))
-    place = place_in_group(clusters, distances)  # 0 is the nearest of its cluster
-    extra_round = np.maximum(place - first[clusters] + 1, 0)
-    wanted = np.lexsort((distances, clusters, -counts[clusters], place, extra_round))
+    nearness = number_in_group(clusters, distances)  # 0 is the nearest of its cluster
+    extra_round = np.maximum(nearness - first[clusters] + 1, 0)
+    wanted = np.lexsort((distances, clusters, -counts[clusters], nearness, extra_round))
     return wanted[:size].astype(np.int64)
 
 
@@ -138,7 +105,7 @@ def _choose(cohort: Cohort, size: int, seed: int, parameters: ClusterParameters)
             f"got {k!r}."
         )
     order = id_order(cohort.sample_ids)
-    features, facts = sample_features(cohort, seed, parameters)
+    features, info = sample_features(cohort, seed, parameters)
     labels, distances = _cluster(
         features[order], k, parameters.max_iter, child_seed(seed, "select", "kmeans")
     )
@@ -147,7 +114,7 @@ def _choose(cohort: Cohort, size: int, seed: int, parameters: ClusterParameters)
     rows = nearest_members(labels, distances, size, first)
     scores = np.empty(len(cohort))
     scores[order] = distances
-    return Choice(order[rows], scores, facts=facts | {"clusters_filled": int((counts > 0).sum())})
+    return Choice(order[rows], scores, info=info | {"clusters_filled": int((counts > 0).sum())})
 
 
 def _cluster(
@@ -168,7 +135,7 @@ def _cluster(
     return labels, np.asarray(np.linalg.norm(offsets, axis=1))
 
 
-KMEANS = register(
+register(
     Selector(
         name="kmeans",
         summary="The sample nearest to each centre of as many clusters as samples are kept.",
@@ -177,7 +144,6 @@ KMEANS = register(
         parameters=ClusterParameters,
         direction="low",
         network="classifier",
-        nested=False,
     )
 )
 
@@ -185,16 +151,7 @@ KMEANS = register(
 def farthest_first(
     features: NDArray[np.float32], size: int, start: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Choose again and again the sample that is farthest from all chosen ones.
-
-    Parameters
-    ----------
-    features : array, shape (sample, feature)
-        Compared by Euclidean distance.
-    size : int
-        How many to choose.
-    start : int
-        The first one.
+    """Choose again and again the sample that is farthest (Euclidean) from all chosen ones.
 
     Returns
     -------
@@ -211,8 +168,8 @@ def farthest_first(
     chosen = np.empty(size, dtype=np.int64)
     available = np.ones(len(values), dtype=bool)
     row = start
-    for place in range(size):
-        chosen[place] = row
+    for number in range(size):
+        chosen[number] = row
         distances[row] = nearest[row]
         available[row] = False
         squared = np.maximum(squares + squares[row] - 2 * (values @ values[row]), 0)
@@ -224,15 +181,15 @@ def farthest_first(
 
 def _kcenter_choose(cohort: Cohort, size: int, seed: int, parameters: FeatureParameters) -> Choice:
     order = id_order(cohort.sample_ids)
-    features, facts = sample_features(cohort, seed, parameters)
+    features, info = sample_features(cohort, seed, parameters)
     start = int(np.argmin(chances(seed, "kcenter", cohort.sample_ids)[order]))
     chosen, distances = farthest_first(features[order], size, start)
     scores = np.empty(len(cohort))
     scores[order] = distances
-    return Choice(order[chosen], scores, facts=facts)
+    return Choice(order[chosen], scores, info=info)
 
 
-KCENTER = register(
+register(
     Selector(
         name="kcenter",
         summary="From a random start, always the sample farthest from those already kept.",
@@ -241,22 +198,6 @@ KCENTER = register(
         parameters=FeatureParameters,
         direction="high",
         network="classifier",
-        nested=True,
-    )
-)
-
-
-def _uniform_choose(cohort: Cohort, size: int, seed: int, _parameters: Settings) -> Choice:
-    lots = chances(seed, "random", cohort.sample_ids)
-    return Choice(np.argsort(lots, kind="stable")[:size].astype(np.int64))
-
-
-RANDOM = register(
-    Selector(
-        name="random",
-        summary="Samples drawn uniformly at random.",
-        reference="the baseline of every comparison",
-        choose=_uniform_choose,
         nested=True,
     )
 )

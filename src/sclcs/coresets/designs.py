@@ -1,4 +1,4 @@
-"""Controlled rounding: whole numbers whose cells, rows, columns and total all stay within one.
+"""Plain designs: random samples, whole subjects, pairs of windows, classes and sites in proportion.
 
 A core-set of m subjects should hold m times the share of every class and of every site, but
 subjects are whole. Rounding every cell on its own adds up to wrong margins (at 1 % of a cohort by
@@ -22,18 +22,6 @@ from sclcs.cohort import Cohort, id_order
 from sclcs.coresets.registry import Choice, Selector, register
 from sclcs.stats import find_target
 
-__all__ = [
-    "PAIRS",
-    "STRATIFIED",
-    "SUBJECTS",
-    "best",
-    "chances",
-    "controlled_rounding",
-    "place_in_group",
-    "usual_strata",
-]
-
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 TINY = 1e-9
@@ -42,20 +30,10 @@ TINY = 1e-9
 def controlled_rounding(
     shares: Floats, rows: Integers, columns: Integers, random: np.random.Generator
 ) -> Integers:
-    """Round cells so that their rows and columns are rounded, too.
+    """Round what each cell would hold so that every row and column is rounded down or up, too.
 
-    Parameters
-    ----------
-    shares : array, shape (cell,)
-        What each cell would hold if parts of subjects could be taken; their sum is whole.
-    rows, columns : array of int, shape (cell,)
-        Of each cell, for example class and site, numbered from 0.
-    random : Generator
-
-    Returns
-    -------
-    array of int, shape (cell,)
-        Every cell, row and column is its share rounded down or up; on average it is its share.
+    `rows` and `columns` number the class and the site of each cell, for example. On average
+    every cell is its share.
     """
     whole = np.floor(shares + TINY)
     parts = np.clip(shares - whole, 0.0, 1.0)
@@ -119,34 +97,16 @@ def chances(seed: int, purpose: str, names: Iterable[str]) -> Floats:
     """Return a random number in [0, 1) for each name; it depends on nothing else.
 
     Sorting by it is a random permutation, and picking the lowest is a random draw without
-    replacement.
-
-    Parameters
-    ----------
-    seed : int
-        The user's seed.
-    purpose : str
-        What the numbers are for; other purposes get other numbers.
-    names : iterable of str
-        Sample ids, subjects, ...
+    replacement. Other purposes get other numbers.
     """
     seeds = [child_seed(seed, "select", purpose, str(name)) for name in names]
     return np.array(seeds, dtype=np.float64) / 2.0**63
 
 
 def best(scores: Floats, size: int, keep: Literal["low", "high"], ties: Floats) -> Integers:
-    """Return the rows with the best scores, best first.
+    """Return the rows with the best scores, best first; `ties` decides between equal ones.
 
-    Parameters
-    ----------
-    scores : array of float
-        One per sample. Non-finite ones are never chosen.
-    size : int
-        How many.
-    keep : {"low", "high"}
-        Which end is best.
-    ties : array of float
-        Decides between equal scores, lowest first: see :func:`chances`.
+    Non-finite scores are never chosen.
     """
     n_finite = int(np.isfinite(scores).sum())
     if size > n_finite:
@@ -159,22 +119,14 @@ def best(scores: Floats, size: int, keep: Literal["low", "high"], ties: Floats) 
     return np.lexsort((ties, ranked))[:size].astype(np.int64)
 
 
-def place_in_group(groups: Integers, order: Floats) -> Integers:
-    """Give the members of each group numbers from 0.
-
-    Parameters
-    ----------
-    groups : array of int
-        Group of each sample.
-    order : array of float
-        In which order members are numbered; equal ones in that of the rows.
-    """
+def number_in_group(groups: Integers, order: Floats) -> Integers:
+    """Give the members of each group numbers from 0, in the order of some values."""
     sorted_rows = np.lexsort((order, groups))
     counts = np.bincount(groups)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    place = np.empty(len(groups), dtype=np.int64)
-    place[sorted_rows] = np.arange(len(groups)) - starts[groups[sorted_rows]]
-    return place
+    numbers = np.empty(len(groups), dtype=np.int64)
+    numbers[sorted_rows] = np.arange(len(groups)) - starts[groups[sorted_rows]]
+    return numbers
 
 
 SITE = "site"
@@ -210,7 +162,12 @@ def _subject_lots(cohort: Cohort, seed: int) -> Floats:
 
 def _rounds(cohort: Cohort, seed: int, windows: int, groups: Integers) -> Integers:
     """Return the round in which each sample is taken: a group gives `windows` per round."""
-    return place_in_group(groups, chances(seed, "window", cohort.sample_ids)) // windows
+    return number_in_group(groups, chances(seed, "window", cohort.sample_ids)) // windows
+
+
+def _choose_random(cohort: Cohort, size: int, seed: int, _parameters: Settings) -> Choice:
+    lots = chances(seed, "random", cohort.sample_ids)
+    return Choice(np.argsort(lots, kind="stable")[:size].astype(np.int64))
 
 
 def _choose_subjects(cohort: Cohort, size: int, seed: int, _parameters: Settings) -> Choice:
@@ -246,28 +203,19 @@ def _choose_stratified(
         left -= len(members)
         if not left:
             break
-    facts = {"strata_used": columns, "n_strata": int(units.cells.max()) + 1}
-    return Choice(np.concatenate(taken).astype(np.int64), facts=facts)
+    info = {"strata_used": columns, "n_strata": int(units.cells.max()) + 1}
+    return Choice(np.concatenate(taken).astype(np.int64), info=info)
 
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """Subjects (one seen at two sites is a unit at each), and what they are.
-
-    Parameters
-    ----------
-    names : array of str
-    of_sample : array of int
-        The unit of each sample.
-    cells, rows, columns : array of int
-        Of each unit: combination of all strata, the first stratum, the second.
-    """
+    """Subjects (one scanned at two sites is a unit at each), and their strata."""
 
     names: NDArray[np.str_]
-    of_sample: Integers
-    cells: Integers
-    rows: Integers
-    columns: Integers
+    of_sample: Integers  # the unit of each sample
+    cells: Integers  # of each unit: the combination of all strata
+    rows: Integers  # the first stratum
+    columns: Integers  # the second
 
     def lots(self, seed: int) -> Floats:
         """Return a random number per unit."""
@@ -288,18 +236,9 @@ def _units(cohort: Cohort, columns: Sequence[str]) -> _Units:
 def _part_of_round(
     units: _Units, members: Integers, left: int, windows: int, seed: int
 ) -> Integers:
-    """Take some of the samples of a round, so that strata keep their shares of its units.
+    """Take `left` of the samples of a round, so that strata keep their shares of its units.
 
-    Parameters
-    ----------
-    units : _Units
-    members : array of int
-        The samples of the round, those of a unit side by side.
-    left : int
-        How many are wanted.
-    windows : int
-        How many a unit gives, if it has as many.
-    seed : int
+    The samples of a unit are side by side; each gives so many windows, if it has them.
     """
     given = units.of_sample[members]
     present = np.unique(given)
@@ -325,8 +264,8 @@ def _proportional(units: _Units, present: Integers, n_units: int, seed: int) -> 
         columns,
         generator(seed, "select", "strata", n_units, len(cells)),
     )
-    place = place_in_group(of_unit, units.lots(seed)[present])
-    return present[place < quota[of_unit]]
+    numbers = number_in_group(of_unit, units.lots(seed)[present])
+    return present[numbers < quota[of_unit]]
 
 
 def _stratum_columns(cohort: Cohort, parameters: StratifiedParameters) -> list[str]:
@@ -350,17 +289,7 @@ def _stratum_columns(cohort: Cohort, parameters: StratifiedParameters) -> list[s
 def usual_strata(columns: Iterable[str], labels: Sequence[str] = ()) -> list[str]:
     """Return the columns whose shares a core-set keeps: what is asked, or the diagnosis; the site.
 
-    Parameters
-    ----------
-    columns : iterable of str
-        What the cohort has.
-    labels : sequence of str
-        Labels that operators are ranked for.
-
-    Returns
-    -------
-    list of str
-        Classes first: where not everything can be kept, they are.
+    Classes are first: where not everything can be kept, they are.
     """
     there = set(columns)
     known = [name for name in USUAL_STRATA if name in there]
@@ -369,7 +298,16 @@ def usual_strata(columns: Iterable[str], labels: Sequence[str] = ()) -> list[str
     return list(dict.fromkeys([labels[0], *(n for n in known if n == SITE), *labels[1:]]))
 
 
-SUBJECTS = register(
+register(
+    Selector(
+        name="random",
+        summary="Samples drawn uniformly at random.",
+        reference="the baseline of every comparison",
+        choose=_choose_random,
+        nested=True,
+    )
+)
+register(
     Selector(
         name="subjects",
         summary="All windows of randomly drawn subjects; the last subject may be cut short.",
@@ -378,7 +316,7 @@ SUBJECTS = register(
         nested=True,
     )
 )
-PAIRS = register(
+register(
     Selector(
         name="pairs",
         summary="Two (or more) random windows of randomly drawn subjects.",
@@ -388,7 +326,7 @@ PAIRS = register(
         nested=True,
     )
 )
-STRATIFIED = register(
+register(
     Selector(
         name="stratified",
         summary="As pairs, with classes and sites in proportion at every size.",

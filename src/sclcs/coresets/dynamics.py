@@ -10,34 +10,14 @@ from numpy.typing import NDArray
 
 from sclcs._core import InputError, setting
 from sclcs.cohort import Cohort
-from sclcs.coresets.classifier.train import TrainedClassifier
-from sclcs.coresets.classifier_training import (
+from sclcs.coresets.classifier import (
     RepeatedParameters,
+    TrainedClassifier,
     settings_of,
     train_several,
-    training_facts,
+    training_info,
 )
-from sclcs.coresets.registry import Selector, register
-from sclcs.coresets.scored import DensityParameters, Score, Scores, chooser
-
-__all__ = [
-    "AUM",
-    "EL2N",
-    "ENTROPY",
-    "EVA",
-    "FORGETTING",
-    "PAPER_EVA_WINDOWS",
-    "Margin",
-    "area_under_margin",
-    "early_error",
-    "error_variance",
-    "fitting_epochs",
-    "fitting_windows",
-    "forgetting_events",
-    "margins",
-    "two_window_variance",
-]
-
+from sclcs.coresets.scored import DensityParameters, Scores, register_scored
 
 Floats = NDArray[np.float64]
 Window = tuple[int, int]
@@ -52,13 +32,8 @@ def forgetting_events(
 ) -> Floats:
     """Count how often a sample was right at one epoch and wrong at the next.
 
-    Parameters
-    ----------
-    correct : array of bool, shape (sample, epoch)
-        Whether the prediction was right.
-    never_learned : {"epochs", "zero"}
-        Score of a sample that was never right: the number of epochs, more than any other can
-        have (Toneva), or 0, so that it counts as never forgotten (CCS, DeepCore).
+    A sample that was never right has the number of epochs, more than any other can have
+    (Toneva), or 0, so that it counts as never forgotten (CCS, DeepCore).
 
     Examples
     --------
@@ -66,10 +41,6 @@ def forgetting_events(
     >>> forgetting_events(np.array(seen, dtype=bool)).tolist()
     [1.0, 0.0, 4.0]
     """
-    if never_learned not in {"epochs", "zero"}:
-        raise InputError(
-            f"Expected never_learned to be one of epochs, zero, got {never_learned!r}."
-        )
     events: Floats = (correct[:, :-1] & ~correct[:, 1:]).sum(axis=1).astype(np.float64)
     if never_learned == "epochs":
         events[~correct.any(axis=1)] = correct.shape[1]
@@ -95,17 +66,7 @@ def error_variance(error_norm: NDArray[np.float32], window: Window, ddof: int = 
 def two_window_variance(
     early: Floats, late: Floats, weight: float = 0.5, *, normalise: bool = True
 ) -> Floats:
-    """Mix the variances of an early and a late window (EVA).
-
-    Parameters
-    ----------
-    early, late : array of float
-        Variance of each sample in the two windows.
-    weight : float
-        Of the early window, in [0, 1]; the late one gets the rest.
-    normalise : bool
-        Divide each window by its sum over samples first.
-    """
+    """Mix the variances of an early and a late window (EVA), each divided by its sum first."""
     if normalise:
         early, late = (part / part.sum() if part.sum() > 0 else part for part in (early, late))
     return weight * early + (1 - weight) * late
@@ -126,20 +87,10 @@ def fitting_epochs(asked: int | None, usual: int, epochs: int, name: str) -> int
 def fitting_windows(
     asked: Sequence[Sequence[int]] | None, epochs: int
 ) -> tuple[tuple[Window, Window], bool]:
-    """Return the two windows of epochs, and whether they were scaled.
+    """Return the two windows of epochs (from 0, both ends included), and whether they were scaled.
 
-    Parameters
-    ----------
-    asked : sequence of two (first, last), optional
-        Epochs from 0, both ends included. The paper's by default, in proportion if the
-        training is shorter than the paper's; each keeps at least two epochs.
-    epochs : int
-        Length of the training.
-
-    Returns
-    -------
-    windows : pair of (first, last)
-    scaled : bool
+    The paper's by default, in proportion if the training is shorter than the paper's; each
+    keeps at least two epochs.
 
     Examples
     --------
@@ -244,13 +195,13 @@ def _forgetting(cohort: Cohort, seed: int, parameters: ForgettingParameters) -> 
     counts = [forgetting_events(one.correct, parameters.never_learned) for one in trained]
     never = [int((~one.correct.any(axis=1)).sum()) for one in trained]
     return Scores(
-        _mean(counts), "high", {"never_learned_samples": never, **training_facts(*trained)}
+        _mean(counts), "high", {"never_learned_samples": never, **training_info(*trained)}
     )
 
 
 def _entropy(cohort: Cohort, seed: int, parameters: ScoredParameters) -> Scores:
     trained = train_several(cohort, seed, parameters)
-    return Scores(_mean([one.entropy for one in trained]), "high", training_facts(*trained))
+    return Scores(_mean([one.entropy for one in trained]), "high", training_info(*trained))
 
 
 def _el2n(cohort: Cohort, seed: int, parameters: El2nParameters) -> Scores:
@@ -264,17 +215,17 @@ def _el2n(cohort: Cohort, seed: int, parameters: El2nParameters) -> Scores:
     trained = train_several(cohort, seed, parameters)
     if checkpoint is None:
         parts = [early_error(one.error_norm, used) for one in trained]
-        facts: dict[str, Any] = {"epochs_used": [0, used - 1]}
+        info: dict[str, Any] = {"epochs_used": [0, used - 1]}
     else:
         parts = [one.error_norm[:, checkpoint].astype(np.float64) for one in trained]
-        facts = {"epochs_used": [checkpoint, checkpoint]}
-    return Scores(_mean(parts), "high", facts | training_facts(*trained))
+        info = {"epochs_used": [checkpoint, checkpoint]}
+    return Scores(_mean(parts), "high", info | training_info(*trained))
 
 
 def _aum(cohort: Cohort, seed: int, parameters: AumParameters) -> Scores:
     trained = train_several(cohort, seed, parameters)
     parts = [area_under_margin(margins(one, parameters.aum_on)) for one in trained]
-    return Scores(_mean(parts), parameters.aum_keep, training_facts(*trained))
+    return Scores(_mean(parts), parameters.aum_keep, training_info(*trained))
 
 
 def _eva(cohort: Cohort, seed: int, parameters: EvaParameters) -> Scores:
@@ -289,74 +240,52 @@ def _eva(cohort: Cohort, seed: int, parameters: EvaParameters) -> Scores:
             early, late, parameters.eva_weight, normalise=parameters.eva_normalise
         )
         parts.append(mixed)
-    facts = {"windows_used": [list(w) for w in windows], "windows_scaled": scaled}
-    return Scores(_mean(parts), "high", facts | training_facts(*trained))
+    info = {"windows_used": [list(w) for w in windows], "windows_scaled": scaled}
+    return Scores(_mean(parts), "high", info | training_info(*trained))
 
 
-def _register(
-    name: str,
-    score: Score,
-    direction: Literal["low", "high"],
-    parameters: type[ScoredParameters],
-    *,
-    summary: str,
-    reference: str,
-) -> Selector:
-    """Register a method of this file."""
-    return register(
-        Selector(
-            name=name,
-            summary=summary,
-            reference=reference,
-            choose=chooser(score),
-            parameters=parameters,
-            direction=direction,
-            needs_labels=True,
-            network="classifier",
-            needs_training=True,
-            can_balance=True,
-            nested=True,
-        )
-    )
-
-
-FORGETTING = _register(
+register_scored(
     "forgetting",
     _forgetting,
-    "high",
     ForgettingParameters,
+    network="classifier",
+    direction="high",
     summary="Samples the classifier forgot most often after having learned them.",
     reference="Toneva et al., An empirical study of example forgetting (ICLR 2019)",
 )
-ENTROPY = _register(
+register_scored(
     "entropy",
     _entropy,
-    "high",
     ScoredParameters,
+    network="classifier",
+    direction="high",
     summary="Samples whose class the trained classifier is least sure of.",
     reference="Coleman et al., Selection via proxy (ICLR 2020)",
 )
-EL2N = _register(
+register_scored(
     "el2n",
     _el2n,
-    "high",
     El2nParameters,
+    network="classifier",
+    direction="high",
     summary="Samples with the largest prediction errors early in training.",
     reference="Paul et al., Deep learning on a data diet (NeurIPS 2021), summed as in CCS",
 )
-AUM = _register(
+register_scored(
     "aum",
     _aum,
-    "low",
     AumParameters,
+    network="classifier",
+    direction="low",
     summary="Samples whose class won by the smallest margin over training (the hardest).",
     reference="Pleiss et al., Identifying mislabeled data using the AUM ranking (NeurIPS 2020)",
 )
-EVA = _register(
+register_scored(
     "eva",
     _eva,
-    "high",
     EvaParameters,
+    network="classifier",
+    direction="high",
     summary="Samples whose prediction error varied most in two windows of epochs.",
     reference="Hong et al., Evolution-aware variance coreset selection (ACM MM 2024)",
 )

@@ -7,20 +7,11 @@ from typing import Any
 
 from sclcs._core import DEFAULT_METHOD, checked, plain, takes
 from sclcs.cohort import Cohort, CoreSet
-from sclcs.coresets import boss, clusters, designs, dynamics, perturbation
+from sclcs.coresets import boss, clusters, designs, dynamics, perturbation  # noqa: F401
 from sclcs.coresets.registry import SELECTORS, core_size, find_selector
 from sclcs.settings import DEFAULT_RATIO, SelectSettings
 
-__all__ = [
-    "SELECTORS",
-    "boss",
-    "clusters",
-    "designs",
-    "dynamics",
-    "find_selector",
-    "perturbation",
-    "select",
-]
+__all__ = ["SELECTORS", "find_selector", "select"]
 
 #: The order in which methods are listed: the paper's baselines, designs, the paper's methods.
 _ORDER = (
@@ -81,7 +72,7 @@ def select(
     return CoreSet(
         [names[row] for row in choice.rows],
         method=method,
-        parameters=plain({**recorded, **choice.facts}),
+        parameters=plain({**recorded, **choice.info}),
         seed=seed,
         score=None if choice.scores is None else choice.scores[choice.rows],
         weight=choice.weights,

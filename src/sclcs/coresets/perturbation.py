@@ -9,14 +9,14 @@ from pydantic import create_model
 
 from sclcs._core import Settings, setting
 from sclcs.cohort import Cohort
-from sclcs.coresets.classifier_training import KeptTraining
-from sclcs.coresets.encoder.settings import EncoderSettings, encoder_settings
-from sclcs.coresets.encoder.train import trained_encoder
-from sclcs.coresets.encoder.trained import TrainedEncoder
-from sclcs.coresets.registry import Selector, register
-from sclcs.coresets.scored import DensityParameters, Scores, chooser
-
-__all__ = ["SCLCS", "SCLCS_DENSE", "SPS_MHA", "EncoderParameters", "training_of"]
+from sclcs.coresets.encoder import (
+    EncoderSettings,
+    TrainedEncoder,
+    encoder_settings,
+    trained_encoder,
+)
+from sclcs.coresets.scored import DensityParameters, Scores, register_scored
+from sclcs.coresets.training import KeptTraining
 
 PAPER = (
     "Accelerating Benchmarking of Functional Connectivity Modeling via Structure-aware Core-set "
@@ -44,7 +44,8 @@ class EncoderParameters(EncoderChanges, KeptTraining, DensityParameters):  # typ
         "paper, official, mha or mha-published; other parameters change single settings", "paper"
     )
     memory_gb: float | None = setting(
-        "memory for signals and maps; what does not fit goes to a temporary file",
+        "signals or maps that take more than this go to a temporary file; an eighth of what is "
+        "available",
         None,
         gt=0,
         decides=False,
@@ -64,7 +65,7 @@ class AblationParameters(EncoderParameters):
 
 
 def training_of(cohort: Cohort, seed: int, parameters: EncoderParameters) -> TrainedEncoder:
-    """Train with the encoder settings among the parameters, or take it from the cache.
+    """Train as a method's parameters say, or take it from the cache.
 
     Parameters
     ----------
@@ -79,55 +80,44 @@ def training_of(cohort: Cohort, seed: int, parameters: EncoderParameters) -> Tra
     return trained_encoder(
         cohort,
         encoder_settings(parameters.preset, **changes),
-        seed=seed if parameters.train_seed is None else parameters.train_seed,
+        seed=parameters.seed_of(seed),
         device=parameters.device,
         cache=parameters.cache,
         memory_gb=parameters.memory_gb,
     )
 
 
-def _facts(trained: TrainedEncoder) -> dict[str, Any]:
-    return {
-        "encoder": trained.settings.to_dict(),
-        "train_seed": trained.seed,
-        "training": dict(trained.facts),
-    }
-
-
 def _perturbation(cohort: Cohort, seed: int, parameters: EncoderParameters) -> Scores:
     trained = training_of(cohort, seed, parameters)
-    return Scores(trained.scores, "low", _facts(trained), ties="id")
+    info = {
+        "encoder": trained.settings.to_dict(),
+        "train_seed": trained.seed,
+        "training": dict(trained.info),
+    }
+    return Scores(trained.scores, "low", info)
 
 
-def _register(name: str, summary: str, parameters: type[EncoderParameters]) -> Selector:
-    return register(
-        Selector(
-            name=name,
-            summary=summary,
-            reference=PAPER,
-            choose=chooser(_perturbation),
-            parameters=parameters,
-            direction="low",
-            network="encoder",
-            needs_training=True,
-            can_balance=True,
-            nested=True,
-        )
-    )
-
-
-SCLCS = _register(
+register_scored(
     "sclcs",
-    "Lowest structural perturbation score of the contrastive attention encoder.",
+    _perturbation,
     EncoderParameters,
+    network="encoder",
+    summary="Lowest structural perturbation score of the contrastive attention encoder.",
+    reference=PAPER,
 )
-SCLCS_DENSE = _register(
+register_scored(
     "sclcs-dense",
-    "Drawn from the stable samples, rare perturbation scores more often.",
+    _perturbation,
     DenseParameters,
+    network="encoder",
+    summary="Drawn from the stable samples, rare perturbation scores more often.",
+    reference=PAPER,
 )
-SPS_MHA = _register(
+register_scored(
     "sps-mha",
-    "As sclcs, with averaged heads instead of learned fusion (the ablation).",
+    _perturbation,
     AblationParameters,
+    network="encoder",
+    summary="As sclcs, with averaged heads instead of learned fusion (the ablation).",
+    reference=PAPER,
 )

@@ -1,4 +1,4 @@
-"""The selection methods: one row of facts per method, and the size of a core-set."""
+"""The selection methods: one row per method, and the size of a core-set."""
 
 from __future__ import annotations
 
@@ -20,17 +20,6 @@ from sclcs._core import (
 )
 from sclcs.cohort import Cohort
 
-__all__ = [
-    "SELECTORS",
-    "Choice",
-    "Choose",
-    "NoParameters",
-    "Selector",
-    "core_size",
-    "find_selector",
-    "register",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -44,14 +33,14 @@ class Choice:
         Score of every sample of the cohort, chosen or not.
     weights : array of float, optional
         How many samples each chosen one stands for.
-    facts : mapping
-        What else should be recorded with the core-set.
+    info : mapping
+        What else is recorded with the core-set.
     """
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 Choose = Callable[[Cohort, int, int, Any], Choice]
@@ -142,19 +131,11 @@ class Selector:
         return self.parameters(**given)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        return {
-            "name": self.name,
-            "summary": self.summary,
-            "reference": self.reference,
-            "version": self.version,
+        """Return the row as JSON values."""
+        shown = set(self.__dataclass_fields__) - {"choose", "parameters", "network"}
+        return {name: getattr(self, name) for name in sorted(shown)} | {
             "parameters": plain(self.parameters.defaults()),
             "parameter_help": self.parameters.helps(),
-            "direction": self.direction,
-            "needs_labels": self.needs_labels,
-            "needs_training": self.needs_training,
-            "can_balance": self.can_balance,
-            "nested": self.nested,
         }
 
 

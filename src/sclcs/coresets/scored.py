@@ -16,18 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sclcs._core import InputError, Settings, checked, generator, setting
 from sclcs.cohort import Cohort, id_order
 from sclcs.coresets.designs import best, chances
-from sclcs.coresets.registry import Choice, Choose
-
-__all__ = [
-    "DensityParameters",
-    "Scores",
-    "StablePool",
-    "balanced_choice",
-    "chooser",
-    "draw_balanced",
-    "stable_pool",
-]
-
+from sclcs.coresets.registry import Choice, Selector, register
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -190,42 +179,27 @@ class DensityParameters(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A score for every sample of a cohort.
+    """A score for every sample of a cohort, in its order, and which end a core-set takes."""
 
-    Parameters
-    ----------
-    values : array of float
-        In the cohort's order.
-    keep : {"low", "high"}
-        Which end a core-set takes.
-    facts : mapping
-        What should be recorded with the core-set.
-    ties : {"chance", "id"}
-        What decides between equal scores: a random number per sample, or the sample id.
-    """
-
-    values: NDArray[np.float64]
+    values: Floats
     keep: Literal["low", "high"]
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    ties: Literal["chance", "id"] = "chance"
+    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 Score = Callable[[Cohort, int, Any], Scores]
 
 
-def chooser(score: Score) -> Choose:
-    """Make the ``choose`` of a method from its score.
-
-    Parameters
-    ----------
-    score : callable
-        ``score(cohort, seed, parameters) -> Scores``.
-
-    Returns
-    -------
-    callable
-        ``choose(cohort, size, seed, parameters) -> Choice``.
-    """
+def register_scored(
+    name: str,
+    score: Score,
+    parameters: type[DensityParameters],
+    *,
+    network: Literal["encoder", "classifier"],
+    direction: Literal["low", "high"] = "low",
+    summary: str,
+    reference: str,
+) -> None:
+    """Add a method that trains a network and keeps the samples with the best score."""
 
     def choose(cohort: Cohort, size: int, seed: int, parameters: DensityParameters) -> Choice:
         if parameters.density:
@@ -233,14 +207,29 @@ def chooser(score: Score) -> Choose:
         scores = score(cohort, seed, parameters)
         if parameters.density:
             return balanced_choice(cohort, size, seed, scores, parameters)
-        if scores.ties == "chance":
-            ties = chances(seed, "ties", cohort.sample_ids)
-        else:
-            ties = np.argsort(id_order(cohort.sample_ids)).astype(np.float64)
+        ties = (
+            np.argsort(id_order(cohort.sample_ids)).astype(np.float64)
+            if network == "encoder"  # as in the published scripts
+            else chances(seed, "ties", cohort.sample_ids)
+        )
         rows = best(scores.values, size, scores.keep, ties)
-        return Choice(rows, scores.values, facts=scores.facts)
+        return Choice(rows, scores.values, info=scores.info)
 
-    return choose
+    register(
+        Selector(
+            name=name,
+            summary=summary,
+            reference=reference,
+            choose=choose,
+            parameters=parameters,
+            direction=direction,
+            needs_labels=network == "classifier",
+            network=network,
+            needs_training=True,
+            can_balance=True,
+            nested=True,
+        )
+    )
 
 
 def balanced_choice(
@@ -250,32 +239,19 @@ def balanced_choice(
 
     The filter discards the end that the method would not keep: where high scores are kept,
     they are negated first.
-
-    Parameters
-    ----------
-    cohort : Cohort
-        What to draw from.
-    size : int
-        How many samples.
-    seed : int
-        Of the draw.
-    scores : Scores
-        Of all samples.
-    parameters : DensityParameters
     """
     order = id_order(cohort.sample_ids)  # the draw must not depend on the order of the rows
-    ascending = scores.values[order] * (1 if scores.keep == "low" else -1)
+    sign = 1 if scores.keep == "low" else -1
     pool = stable_pool(
-        ascending,
+        sign * scores.values[order],
         beta=parameters.beta,
         bw_method=parameters.bw_method,
         bw_adjust=parameters.bw_adjust,
         epsilon=parameters.epsilon,
     )
     drawn = draw_balanced(pool, size, generator(seed, "select", "density"))
-    sign = 1 if scores.keep == "low" else -1
-    facts = {"pool_size": len(pool.rows), "pool_threshold": sign * pool.threshold}
-    return Choice(order[drawn], scores.values, facts=facts | dict(scores.facts))
+    info = {"pool_size": len(pool.rows), "pool_threshold": sign * pool.threshold}
+    return Choice(order[drawn], scores.values, info=info | dict(scores.info))
 
 
 def require_room(n_samples: int, size: int, beta: float) -> None:

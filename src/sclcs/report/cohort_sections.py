@@ -299,7 +299,7 @@ def training_section(run: RunParts) -> Content | None:
             "curves": _curves(training),
             "maps": maps,
             "no_maps": no_maps,
-            "seconds": training.facts.get("seconds"),
+            "seconds": training.info.get("seconds"),
         },
     )
 

@@ -343,5 +343,5 @@ def _search_seconds(order: RunOrder) -> float:
     spent = float(folder.state()["stages"]["select"]["cpu_seconds"])
     training = folder.trained_encoder()
     if training is not None:  # it counts even if it came from the cache
-        spent = max(spent, float(training.facts.get("seconds", 0.0)))
+        spent = max(spent, float(training.info.get("seconds", 0.0)))
     return spent

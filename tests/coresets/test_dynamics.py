@@ -3,7 +3,7 @@ import pytest
 
 from sclcs._core.errors import InputError
 from sclcs.coresets import select
-from sclcs.coresets.classifier.train import trained_classifier
+from sclcs.coresets.classifier import train_classifier
 from sclcs.coresets.dynamics import (
     area_under_margin,
     early_error,
@@ -42,8 +42,6 @@ def test_forgetting_equals_a_plain_loop(rng):
         sum(row[e - 1] and not row[e] for e in range(1, 17)) if row.any() else 17 for row in seen
     ]
     np.testing.assert_array_equal(forgetting_events(seen), expected)
-    with pytest.raises(InputError, match="never_learned"):
-        forgetting_events(seen, "infinite")
 
 
 def test_eva_equals_the_variance_by_hand(rng):
@@ -103,7 +101,7 @@ def test_sums_and_means(rng):
 
 @pytest.fixture(scope="module")
 def run(small_cohort):
-    return trained_classifier(small_cohort, epochs=4, seed=2)
+    return train_classifier(small_cohort, epochs=4, seed=2)
 
 
 def chosen_by(scores, cohort, size):

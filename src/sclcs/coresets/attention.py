@@ -1,4 +1,4 @@
-"""Attention maps without a loop over heads and without copies between products.
+"""The attention encoder, without a loop over heads and without copies between products.
 
 Queries and keys of all heads come from one batched product whose result is already laid
 out as (query or key, head, sample, region, dim), so that the scores of all heads and
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,55 +22,12 @@ from torch.nn import functional
 from torch.nn.functional import normalize
 
 from sclcs._core import child_seed
-from sclcs.coresets.encoder.settings import Denominator, EncoderSettings
-
-__all__ = [
-    "BLOCK",
-    "AttentionEncoder",
-    "BatchGeometry",
-    "BlockMaps",
-    "Crew",
-    "Workspace",
-    "attend",
-    "attend_backward",
-    "contrastive_loss",
-    "crew_of",
-    "fuse",
-    "fused_logits_map",
-    "fused_softmax_map",
-    "head_maps",
-    "project_heads",
-]
-
+from sclcs.coresets.encoder import Denominator, EncoderSettings
 
 # mypy: disable-error-code="no-untyped-call,misc,no-any-return"
 
-
-def project_heads(inputs: Tensor, weight: Tensor) -> Tensor:
-    """Apply the projection of every head to every region.
-
-    Parameters
-    ----------
-    inputs : Tensor, shape (sample, region, feature)
-        Contiguous.
-    weight : Tensor, shape (projection, feature, dim)
-        One matrix per projection (queries of all heads, then keys of all heads).
-    """
-    tokens = inputs.reshape(-1, inputs.shape[-1])
-    return torch.bmm(tokens.expand(len(weight), *tokens.shape), weight)
-
-
-def _queries_and_keys(projected: Tensor, n_regions: int) -> Tensor:
-    n_projections, _, dim = projected.shape
-    return projected.view(2, n_projections // 2, -1, n_regions, dim).flatten(1, 2)
-
-
-def head_maps(inputs: Tensor, weight: Tensor) -> Tensor:
-    """Return the softmax map of every head, shape (head, sample, region, region)."""
-    n_samples, n_regions, _ = inputs.shape
-    queries, keys = _queries_and_keys(project_heads(inputs, weight), n_regions)
-    scores = torch.bmm(queries, keys.transpose(1, 2))
-    return torch.softmax(scores, -1).view(-1, n_samples, n_regions, n_regions)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Workspace:
@@ -93,10 +49,82 @@ class Workspace:
         return buffer[:size].view(shape)
 
 
+class Crew:
+    """Some threads with working memory of their own; one worker needs no thread."""
+
+    def __init__(self, n_workers: int = 1) -> None:
+        self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
+        self._local = threading.local()
+        self._kept: dict[int, Workspace] = {}
+
+    @property
+    def workspace(self) -> Workspace:
+        """The working memory of the worker that asks."""
+        if not hasattr(self._local, "workspace"):
+            self._local.workspace = Workspace()
+        found: Workspace = self._local.workspace
+        return found
+
+    def kept(self, block: int) -> Workspace:
+        """Return memory whose content stays until the same block of the next batch.
+
+        The backward pass of a batch must come before the forward pass of the next.
+        """
+        return self._kept.setdefault(block, Workspace())
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Do the work for every item without gradients; results are in the items' order."""
+
+        def quietly(item: Item) -> Result:
+            with torch.no_grad():  # a new thread would record gradients
+                return work(item)
+
+        mapper = map if self._pool is None else self._pool.map
+        return list(mapper(quietly, items))
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+@contextmanager
+def crew_of(device: torch.device) -> Iterator[Crew]:
+    """Give as many workers as torch has threads (one beside a GPU), each with one thread."""
+    threads = torch.get_num_threads()
+    crew = Crew(threads if device.type == "cpu" else 1)
+    torch.set_num_threads(1)
+    try:
+        yield crew
+    finally:
+        crew.close()
+        torch.set_num_threads(threads)
+
+
+#: Samples that one worker handles at a time; scores and projections of so many stay in the
+#: second-level cache or near it. Part of the result's bits, so it does not adapt itself.
+BLOCK = 16
+
+
+def project_heads(inputs: Tensor, weight: Tensor) -> Tensor:
+    """Apply projections (projection, feature, dim) to every region of (sample, region, feature)."""
+    tokens = inputs.reshape(-1, inputs.shape[-1])
+    return torch.bmm(tokens.expand(len(weight), *tokens.shape), weight)
+
+
+def head_maps(inputs: Tensor, weight: Tensor) -> Tensor:
+    """Return the softmax map of every head, shape (head, sample, region, region)."""
+    n_samples, n_regions, _ = inputs.shape
+    projected = project_heads(inputs, weight)
+    queries, keys = projected.view(2, -1, n_regions, weight.shape[2])
+    scores = torch.bmm(queries, keys.transpose(1, 2))
+    return torch.softmax(scores, -1).view(-1, n_samples, n_regions, n_regions)
+
+
 def attend(inputs: Tensor, weight: Tensor, workspace: Workspace) -> tuple[Tensor, Tensor]:
     """Return queries and keys (2, head * sample, region, dim) and the heads' softmax maps.
 
-    Both lie in the workspace. To be called without gradients.
+    The same as :func:`head_maps`, but in the workspace and without gradients.
     """
     n_samples, n_regions, n_features = inputs.shape
     n_projections, _, dim = weight.shape
@@ -158,91 +186,13 @@ def fused_logits_map(inputs: Tensor, weight: Tensor, mixture: Tensor) -> Tensor:
     return torch.bmm(queries, keys.transpose(1, 2))
 
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-class Crew:
-    """Some workers with working memory of their own.
-
-    Parameters
-    ----------
-    n_workers : int
-        How many; one works without any thread.
-    """
-
-    def __init__(self, n_workers: int = 1) -> None:
-        self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
-        self._local = threading.local()
-        self._kept: dict[int, Workspace] = {}
-
-    @property
-    def workspace(self) -> Workspace:
-        """The working memory of the worker that asks."""
-        if not hasattr(self._local, "workspace"):
-            self._local.workspace = Workspace()
-        found: Workspace = self._local.workspace
-        return found
-
-    def kept(self, block: int) -> Workspace:
-        """Return memory whose content stays until the same block of the next batch.
-
-        The backward pass of a batch must come before the forward pass of the next.
-        """
-        return self._kept.setdefault(block, Workspace())
-
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Do the work for every item without gradients; results are in the items' order."""
-
-        def quietly(item: Item) -> Result:
-            with torch.no_grad():  # a new thread would record gradients
-                return work(item)
-
-        mapper = map if self._pool is None else self._pool.map
-        return list(mapper(quietly, items))
-
-    def close(self) -> None:
-        """Send the workers home."""
-        if self._pool is not None:
-            self._pool.shutdown()
-
-
-@contextmanager
-def crew_of(n_workers: int) -> Iterator[Crew]:
-    """Give a crew, and let torch use one thread per operation inside the block."""
-    threads = torch.get_num_threads()
-    crew = Crew(n_workers)
-    torch.set_num_threads(1)
-    try:
-        yield crew
-    finally:
-        crew.close()
-        torch.set_num_threads(threads)
-
-
-# mypy: disable-error-code="no-untyped-call,misc"
-
-
-#: Samples that one worker handles at a time; scores and projections of so many stay in the
-#: second-level cache or near it. Part of the result's bits, so it does not adapt itself.
-BLOCK = 16
-
-
 def fused_softmax_map(
     inputs: Tensor, weight: Tensor, mixture: Tensor, crew: Crew | None = None
 ) -> Tensor:
     """Return the mixture of the heads' softmax maps.
 
-    Parameters
-    ----------
-    inputs : Tensor, shape (sample, region, feature)
-        Contiguous; no gradient flows to it.
-    weight : Tensor, shape (2 * head, feature, dim)
-        Query projections (already scaled), then key projections.
-    mixture : Tensor, shape (head,)
-        Weight of each head.
-    crew : Crew, optional
-        Who does the work.
+    No gradient flows to the inputs (sample, region, feature), which are contiguous. Weights
+    (2 * head, feature, dim) are query projections, already scaled, then key projections.
     """
     fused: Tensor = _FusedSoftmaxMap.apply(inputs, weight, mixture, crew or Crew())
     return fused
@@ -278,9 +228,9 @@ class _FusedSoftmaxMap(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor, None]:  # noqa: ANN401
         (mixture,) = ctx.saved_tensors
 
-        def work(place: int) -> tuple[Tensor, Tensor]:
-            block, qk, maps = ctx.blocks[place]
-            part = grad[place * BLOCK : (place + 1) * BLOCK]
+        def work(number: int) -> tuple[Tensor, Tensor]:
+            block, qk, maps = ctx.blocks[number]
+            part = grad[number * BLOCK : (number + 1) * BLOCK]
             return attend_backward(block, qk, maps, part, ctx.crew.workspace)
 
         parts = ctx.crew.map(work, range(len(ctx.blocks)))
@@ -290,9 +240,6 @@ class _FusedSoftmaxMap(torch.autograd.Function):
             grad_mixture += more_mixture
         grad_weight.view(2, len(mixture), -1).mul_(mixture.view(1, -1, 1))
         return None, grad_weight, grad_mixture, None
-
-
-# mypy: disable-error-code="misc"
 
 
 class AttentionEncoder(nn.Module):
@@ -388,7 +335,7 @@ class AttentionEncoder(nn.Module):
         Parameters
         ----------
         inputs : Tensor, shape (sample, region, time point + 1)
-            From :func:`~sclcs.coresets.encoder.training.prepare_inputs`.
+            From :func:`~sclcs.coresets.training.prepare_inputs`.
         dropout : torch.Generator, optional
             Drops units at random; none are dropped without it.
 
@@ -445,13 +392,7 @@ class AttentionEncoder(nn.Module):
 
 
 class BlockMaps:
-    """Attention maps of blocks of samples, without gradients.
-
-    Parameters
-    ----------
-    model : AttentionEncoder
-        Its weights are read once, now.
-    """
+    """Attention maps of blocks of samples, without gradients; weights are read once, now."""
 
     def __init__(self, model: AttentionEncoder) -> None:
         self._weights = model.query_key_weights().detach().contiguous()
@@ -471,33 +412,13 @@ class BlockMaps:
         return fuse(maps, self._mixture, n_samples, fused)
 
 
-@dataclass(frozen=True)
-class BatchGeometry:
-    """What a batch's embeddings look like on the sphere.
-
-    Parameters
-    ----------
-    n_pairs : int
-        Ordered positive pairs.
-    alignment : float
-        Mean squared distance of positive pairs; 0 is perfect.
-    uniformity : float
-        Log of the mean of exp(-2 distance^2) over pairs of different subjects; lower is
-        more spread out.
-    """
-
-    n_pairs: int
-    alignment: float
-    uniformity: float
-
-
 def contrastive_loss(
     embeddings: Tensor,
     subjects: Tensor,
     *,
     temperature: float = 0.1,
     denominator: Denominator = "negatives",
-) -> tuple[Tensor, BatchGeometry]:
+) -> Tensor:
     """Compare each positive pair with the samples of other subjects in the batch.
 
     Parameters
@@ -514,14 +435,11 @@ def contrastive_loss(
 
     Returns
     -------
-    loss : Tensor
+    Tensor
         Mean over ordered positive pairs. The form ``negatives`` may be below zero.
-    geometry : BatchGeometry
-        Alignment and uniformity of the batch.
     """
     directions = normalize(embeddings, dim=1)
-    cosines = directions @ directions.t()
-    scores = cosines / temperature
+    scores = directions @ directions.t() / temperature
     same = subjects[:, None] == subjects[None, :]
     itself = torch.eye(len(subjects), dtype=torch.bool, device=same.device)
     anchors, positives = torch.nonzero(same & ~itself, as_tuple=True)
@@ -530,13 +448,4 @@ def contrastive_loss(
     attracted = scores[anchors, positives]
     if denominator == "infonce":
         rest = torch.logaddexp(rest, attracted)
-    loss = (rest - attracted).mean()
-    return loss, _geometry(cosines.detach(), same, anchors, positives)
-
-
-def _geometry(cosines: Tensor, same: Tensor, anchors: Tensor, positives: Tensor) -> BatchGeometry:
-    # On the unit sphere the squared distance is 2 - 2 cos.
-    alignment = (2 - 2 * cosines[anchors, positives]).mean()
-    spread = (4 * cosines - 4).masked_fill(same, -torch.inf)
-    uniformity = torch.logsumexp(spread.flatten(), 0) - torch.log((~same).sum())
-    return BatchGeometry(len(anchors), float(alignment), float(uniformity))
+    return (rest - attracted).mean()

@@ -5,11 +5,14 @@ import pytest
 import torch
 from encoder_cohorts import make_cohort
 
+from sclcs._core import cache_folder
 from sclcs._core.errors import InputError, MissingDependencyError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
-from sclcs.coresets.encoder import TrainedEncoder, train_encoder, training as training_module
-from sclcs.coresets.encoder.model import AttentionEncoder
-from sclcs.coresets.encoder.training import Training, TrainingDivergedError, snapshot_epochs
+from sclcs.coresets import encoder as encoder_module, training as training_module
+from sclcs.coresets.attention import AttentionEncoder
+from sclcs.coresets.encoder import TrainedEncoder, train_encoder, trained_encoder
+from sclcs.coresets.encoder_training import EncoderTraining, snapshot_epochs
+from sclcs.coresets.training import TrainingDivergedError
 
 PRESETS = ["paper", "official", "mha", "mha-published"]
 
@@ -38,11 +41,11 @@ def test_the_order_of_samples_does_not_matter(trainable, quick, preset, rng):
 def test_the_table_of_epochs(trainable, quick):
     run = train_encoder(trainable, **quick)
     heads = [f"head_{h}" for h in range(3)]
-    assert list(run.history) == ["epoch", "loss", "alignment", "uniformity", "perturbation", *heads]
+    assert list(run.history) == ["epoch", "loss", "perturbation", *heads]
     assert run.history["epoch"].tolist() == [1, 2, 3, 4]
     np.testing.assert_allclose(run.history[heads].sum(axis=1), 1, rtol=1e-6)
     assert run.scores.mean() == pytest.approx(run.history["perturbation"].mean())
-    assert run.facts["device"] == "cpu"
+    assert run.info["device"] == "cpu"
 
 
 def test_uniform_fusion_stays_uniform(trainable, quick):
@@ -59,7 +62,7 @@ def test_training_lowers_the_loss(trainable):
 def stored_sequence(cohort, run, monkeypatch, **options):
     """Train again, keep the maps of all samples after every epoch, and return them."""
     kept = []
-    original = Training.train_epoch
+    original = EncoderTraining.train_epoch
 
     def keep(training):
         if not kept:
@@ -67,7 +70,7 @@ def stored_sequence(cohort, run, monkeypatch, **options):
         original(training)
         kept.append(training.model(training.inputs)[1].detach().clone())
 
-    monkeypatch.setattr(Training, "train_epoch", keep)
+    monkeypatch.setattr(EncoderTraining, "train_epoch", keep)
     train_encoder(cohort, run.settings, seed=run.seed, **options)
     order = np.argsort(cohort.sample_ids)
     place = np.empty(len(order), dtype=int)
@@ -171,10 +174,13 @@ def test_checkpoints_of_other_trainings_are_refused(trainable, quick, tmp_path):
 @pytest.mark.parametrize("preset", ["paper", "official"])
 def test_arrays_on_disk_give_the_same_bits(trainable, quick, preset, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    mapped, memmap = [], np.memmap
+    monkeypatch.setattr(np, "memmap", lambda *a, **k: mapped.append(k["shape"]) or memmap(*a, **k))
     in_memory = train_encoder(trainable, preset, **quick)
+    assert mapped == []
     on_disk = train_encoder(trainable, preset, memory_gb=0, **quick)
     assert np.array_equal(in_memory.scores, on_disk.scores)
-    assert (in_memory.facts["maps_on_disk"], on_disk.facts["maps_on_disk"]) == (False, True)
+    assert mapped == [(23, 6, 18), (23, 6, 6)]  # signals and maps
     assert list(tmp_path.iterdir()) == []  # temporary files are gone
 
 
@@ -257,3 +263,98 @@ def test_without_torch_the_extra_is_named(trainable, quick, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"sclcs\[torch\]"):
         train_encoder(trainable, **quick)
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """Count trainings."""
+    calls = []
+    original = encoder_module.train_encoder
+
+    def counted(*arguments, **options):
+        calls.append(options)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(encoder_module, "train_encoder", counted)
+    return calls
+
+
+def test_a_hit_trains_nothing(trainable, quick, tmp_path, trainings):
+    first = trained_encoder(trainable, cache=tmp_path, **quick)
+    second = trained_encoder(trainable, cache=tmp_path, **quick)
+    assert len(trainings) == 1
+    assert np.array_equal(first.scores, second.scores)
+    (entry,) = (tmp_path / "encoder").iterdir()  # the checkpoint is gone
+    assert entry.name.startswith(f"{trainable.fingerprint[:8]}-custom-4epochs-seed0-")
+
+
+def test_presets_can_be_read_off_the_name(trainable, tmp_path):
+    trained_encoder(trainable, "mha", epochs=1, seed=3, cache=tmp_path)
+    (entry,) = (tmp_path / "encoder").iterdir()
+    assert "-mha-1epochs-seed3-" in entry.name
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"heads": 2}, {"temperature": 0.2}])
+def test_another_seed_or_setting_is_another_entry(trainable, quick, tmp_path, trainings, change):
+    trained_encoder(trainable, cache=tmp_path, **quick)
+    trained_encoder(trainable, cache=tmp_path, **quick | change)
+    assert len(trainings) == 2
+
+
+def test_another_cohort_is_another_entry(trainable, quick, tmp_path, trainings):
+    trained_encoder(trainable, cache=tmp_path, **quick)
+    trained_encoder(trainable.take(range(20)), cache=tmp_path, **quick)
+    assert len(trainings) == 2
+
+
+def test_the_cache_can_be_off(trainable, quick, tmp_path, trainings, monkeypatch):
+    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path))
+    trained_encoder(trainable, cache=False, **quick)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_the_cache_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path / "env"))
+    assert cache_folder() == tmp_path / "env"
+    assert cache_folder(tmp_path / "arg") == tmp_path / "arg"
+    monkeypatch.delenv("SCLCS_CACHE")
+    assert cache_folder().name == "sclcs"
+
+
+def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
+    trainable, quick, tmp_path, monkeypatch
+):
+    original = EncoderTraining.train_epoch
+
+    def fail_late(training):
+        if training.epoch == 12:
+            raise KeyboardInterrupt
+        original(training)
+
+    long = quick | {"epochs": 14}
+    monkeypatch.setattr(EncoderTraining, "train_epoch", fail_late)
+    with pytest.raises(KeyboardInterrupt):
+        trained_encoder(trainable, cache=tmp_path, **long)
+    (left,) = (tmp_path / "encoder").iterdir()
+    assert left.suffix == ".checkpoint"
+    monkeypatch.undo()
+    resumed = trained_encoder(trainable, cache=tmp_path, **long)
+    assert np.array_equal(resumed.scores, trained_encoder(trainable, cache=False, **long).scores)
+    assert [path.is_dir() for path in (tmp_path / "encoder").iterdir()] == [True]
+
+
+@pytest.mark.parametrize("harm", ["gone", "edited"])
+def test_a_damaged_entry_is_named_and_made_again(harm, trainable, quick, tmp_path, caplog):
+    first = trained_encoder(trainable, cache=tmp_path, **quick)
+    (entry,) = (tmp_path / "encoder").iterdir()
+    scores = entry / "scores.csv"
+    if harm == "gone":
+        scores.unlink()
+    else:
+        scores.write_text(scores.read_text().replace("1", "2"))
+    with pytest.raises(UnreadableFileError, match=entry.name):
+        TrainedEncoder.open(entry)
+    again = trained_encoder(trainable, cache=tmp_path, **quick)
+    np.testing.assert_array_equal(again.scores, first.scores)
+    assert "Training again" in caplog.text
+    np.testing.assert_array_equal(TrainedEncoder.open(entry).scores, first.scores)

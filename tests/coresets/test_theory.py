@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sclcs.coresets.designs import best
-from sclcs.coresets.encoder.score import RunningScore
-from sclcs.coresets.encoder.settings import EncoderSettings
+from sclcs.coresets.encoder import EncoderSettings
+from sclcs.coresets.encoder_training import Tracker
 from sclcs.coresets.scored import draw_balanced, stable_pool
 
 
@@ -60,14 +60,15 @@ def test_lemma_1_the_running_score_converges_on_a_stationary_process(rng):
 
     n_samples, epochs = 6, 4000
     scale = np.linspace(0.5, 3, n_samples)
-    score = RunningScore(n_samples, EncoderSettings(epochs=epochs), keep_curves=False)
+    inputs = torch.zeros(n_samples, 2, 3)
+    score = Tracker(inputs, EncoderSettings(epochs=epochs), keep_curves=False)
     state, errors = rng.normal(size=n_samples), {}
     for epoch in range(1, epochs + 1):
         # A first-order autoregression: stationary and ergodic, steps depend on each other.
         state = 0.8 * state + 0.6 * rng.normal(size=n_samples)
         score.add(slice(None), torch.from_numpy(scale * np.abs(state)), epoch)
         if epoch in (100, epochs):
-            errors[epoch] = np.abs(score.total / epoch / scale**2 - 1).mean()
+            errors[epoch] = np.abs(score.scores / scale**2 - 1).mean()
     np.testing.assert_allclose(score.scores, scale**2, rtol=0.2)
     assert errors[epochs] < errors[100]
     assert (np.diff(score.scores) > 0).all()  # the order of the samples is that of the limits

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from sclcs.coresets import stable_pool
-from sclcs.coresets.encoder.model import AttentionEncoder
-from sclcs.coresets.encoder.score import Scratch, make_tracker
-from sclcs.coresets.encoder.settings import encoder_settings
-from sclcs.coresets.encoder.training import Training, standardised
+from sclcs.coresets.attention import AttentionEncoder
+from sclcs.coresets.encoder import encoder_settings
+from sclcs.coresets.encoder_training import EncoderTraining, LoggedMaps
+from sclcs.coresets.training import standardised
 
 BETA = 0.2
 
@@ -74,19 +74,20 @@ def training(made):
     model.restore(start_weights(made, heads))
     ready = torch.from_numpy(standardised(made["signals"], settings.input_norm))
     inputs = torch.cat([ready, torch.ones(*ready.shape[:2], 1)], dim=2)
-    tracker = make_tracker(inputs, settings, Scratch(), keep_curves=False)
+    tracker = LoggedMaps(inputs, settings, keep_curves=False)
+    assert settings.tracking == "logged"
     assert len(inputs) == n_samples
-    return Training(model, inputs, TheirBatches(made), tracker, seed=0)
+    return EncoderTraining(model, inputs, TheirBatches(made), tracker, seed=0)
 
 
 def test_the_layer_the_loss_and_the_scores_are_those_of_the_scripts(made, training):
     with torch.no_grad():
         maps = training.model(training.inputs)[1].numpy()
     np.testing.assert_allclose(maps, made["maps"], atol=2e-4)
-    training.run_epochs("encoder", training.settings.epochs, None, "", 1)
+    training.run(training.settings.epochs, None, "", 1)
     losses = [row["loss"] for row in training.history]
     np.testing.assert_allclose(losses, made["loss"], rtol=1e-4)
-    scores = training.tracker.score.scores
+    scores = training.tracker.scores
     assert (np.isfinite(scores) == np.isfinite(made["scores"])).all()
     finite = np.isfinite(scores)
     np.testing.assert_allclose(scores[finite], made["scores"][finite], rtol=2e-4)

@@ -5,21 +5,20 @@ import torch
 from sclcs import simulate_cohort
 from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
 from sclcs._core.provenance import read_seal, write_seal
-from sclcs.coresets.classifier.train import (
+from sclcs.coresets.classifier import (
+    TRACES,
     ClassifierSettings,
     TrainedClassifier,
     train_classifier,
-    trained_classifier,
 )
-from sclcs.coresets.classifier.training import (
-    TRACES,
+from sclcs.coresets.classifier_training import (
     ClassifierTraining,
     DynamicsRecorder,
     ResidualClassifier,
     batches,
     final_entropy,
 )
-from sclcs.coresets.encoder.training import TrainingDivergedError
+from sclcs.coresets.training import TrainingDivergedError
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +114,7 @@ def test_training_learns_and_records_every_sample(people):
         assert np.isfinite(getattr(run, name)).all()
     np.testing.assert_allclose(run.correct.mean(axis=0), run.history["accuracy"])
     assert run.features.any(axis=1).all()
-    assert run.facts["classes"] == 13
+    assert run.info["classes"] == 13
     assert run.settings.kept_feature_epoch == 10
     assert "39 samples" in repr(run)
 
@@ -170,14 +169,14 @@ def test_a_saved_run_is_the_same(people, tmp_path):
 
 
 def test_the_cache_is_used(people, tmp_path):
-    first = trained_classifier(people, epochs=1, cache=tmp_path)
+    first = train_classifier(people, epochs=1, cache=tmp_path)
     (entry,) = (tmp_path / "classifier").iterdir()
     seal = read_seal(entry)
     (entry / "epochs.csv").write_text("epoch,loss\r\n0,123.5\r\n")
     write_seal(entry, seal.files, seal.facts)  # as if it had been trained so
-    assert trained_classifier(people, epochs=1, cache=tmp_path).history["loss"][0] == 123.5
-    assert trained_classifier(people, epochs=1, cache=False).history["loss"][0] != 123.5
-    trained_classifier(people, epochs=1, seed=1, cache=tmp_path)
+    assert train_classifier(people, epochs=1, cache=tmp_path).history["loss"][0] == 123.5
+    assert train_classifier(people, epochs=1, cache=False).history["loss"][0] != 123.5
+    train_classifier(people, epochs=1, seed=1, cache=tmp_path)
     assert len(list((tmp_path / "classifier").iterdir())) == 2
     assert first.fingerprint == people.fingerprint
 
@@ -229,18 +228,11 @@ def test_an_interrupted_training_ends_with_the_same_bits(people, changes, tmp_pa
 
     monkeypatch.setattr(ClassifierTraining, "train_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        trained_classifier(people, epochs=13, cache=tmp_path, **changes)
+        train_classifier(people, epochs=13, cache=tmp_path, **changes)
     assert [path.suffix for path in (tmp_path / "classifier").iterdir()] == [".checkpoint"]
-    resumed = trained_classifier(people, epochs=13, cache=tmp_path, **changes)
+    resumed = train_classifier(people, epochs=13, cache=tmp_path, **changes)
     assert seen == [*range(12), 10, 11, 12]
     for name in (*TRACES, "entropy", "features"):
         np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
     np.testing.assert_array_equal(resumed.history.to_numpy(), whole.history.to_numpy())
     assert [path.suffix for path in (tmp_path / "classifier").iterdir()] == [""]
-
-
-def test_a_checkpoint_of_another_training_is_refused(people, tmp_path):
-    place = tmp_path / "half"
-    train_classifier(people, epochs=10, checkpoint=place)
-    with pytest.raises(InputError, match="another cohort, seed or settings"):
-        train_classifier(people, epochs=11, checkpoint=place)

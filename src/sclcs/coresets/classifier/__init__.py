@@ -1,1 +1,0 @@
-"""The classifier of the baselines: how every sample fared while it learned."""
