@@ -116,7 +116,7 @@ def test_class_wise_only_where_it_makes_sense(small_cohort):
     assert select(small_cohort, "boss", 0.6, epochs=2).parameters["pools"] == 18
     with pytest.raises(InputError, match="classwise=True needs at least 2"):
         select(small_cohort, "boss", 0.3, epochs=2, classwise=True)
-    with pytest.raises(InputError, match="beta_a to be a number above 0"):
+    with pytest.raises(InputError, match="`beta_a` must be a number above 0"):
         select(small_cohort, "boss", 0.3, epochs=2, beta_a=0)
 
 
