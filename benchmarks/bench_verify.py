@@ -19,11 +19,11 @@ from sclcs.report import run_report
 from sclcs.run_folder import RunFolder, collect_config
 from sclcs.runs import carry_out
 from sclcs.stats import rank
-from sclcs.store import FCStore, compute_store, metadata
+from sclcs.store import FCStore, compute_store, layout
 
 CHECKS = [
     (storage, "check_seal"),
-    (metadata, "_content"),
+    (layout, "_content"),
     (signals_module, "check_chunks"),
     (google_crc32c, "value"),
     (RunFolder, "_as_written"),

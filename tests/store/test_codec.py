@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sclcs.store.codec import checksum_of, decode_chunk, encode_chunk, sealed, shard_index
+from sclcs.store.pieces import checksum_of, decode_chunk, encode_chunk, sealed, shard_index
 
 
 def test_damaged_chunks_are_told():

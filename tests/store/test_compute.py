@@ -5,19 +5,18 @@ import pytest
 from store_content import OPERATORS, content
 
 from sclcs._core.errors import InputError, StoreInUseError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort import Cohort, CoreSet
 from sclcs.spi import compute_batch as compute, engine as runner, versions
 from sclcs.store import (
-    Work,
     compute_store,
     do_piece,
     fill,
     fill_store,
     hold_store,
     make_orders,
-    missing_work,
     open_computation,
     parse_share,
+    share_of,
 )
 from sclcs.store.layout import StoreLayout
 from store_damage import flip_chunk
@@ -134,9 +133,8 @@ def test_processes_that_share_the_pieces_do_everything_once(
     saved_cohort, undisturbed, tmp_path, done_pieces
 ):
     computation = open_computation(saved_cohort, tmp_path / "fc", OPERATORS, block_size=2)
-    shares = Work.of(computation).deal(3)
-    for number in (2, 0, 1):
-        fill_store(computation, only=shares[number])
+    for number in (3, 1, 2):
+        fill_store(computation, only=share_of(computation, number, 3))
     assert len(done_pieces) == len(set(done_pieces)) == 64
     assert fill_store(computation).matrices == 0  # notes that all is done
     assert content(computation.store.path) == content(undisturbed.path)
@@ -144,9 +142,9 @@ def test_processes_that_share_the_pieces_do_everything_once(
 
 def test_two_processes_may_do_the_same_piece(saved_cohort, undisturbed, tmp_path):
     computation = open_computation(saved_cohort, tmp_path / "fc", OPERATORS, block_size=2)
-    orders = list(
-        make_orders(computation.store.layout, missing_work(computation), computation.cohort)
-    )
+    computation.make_room()
+    missing = computation.store.missing()
+    orders = list(make_orders(computation.store.layout, missing, computation.cohort))
     for order in orders[:9] + orders[:9]:
         do_piece(order)
     fill_store(computation)
@@ -154,10 +152,8 @@ def test_two_processes_may_do_the_same_piece(saved_cohort, undisturbed, tmp_path
 
 
 def test_a_coreset_is_computed_in_the_order_of_the_cohort(saved_cohort, undisturbed, tmp_path):
-    class CoreSet:
-        sample_ids = ("s20", "s03", "s11")
-
-    store = compute_store(saved_cohort, tmp_path / "a", "pec", coreset=CoreSet())
+    chosen = CoreSet(["s20", "s03", "s11"])
+    store = compute_store(saved_cohort, tmp_path / "a", "pec", coreset=chosen)
     assert store.sample_ids == ["s03", "s11", "s20"]
     np.testing.assert_array_equal(store.matrices("pec"), undisturbed.matrices("pec", [3, 11, 20]))
     same = compute_store(saved_cohort, tmp_path / "a", "pec", coreset=["s03", "s11", "s20"])
@@ -166,7 +162,7 @@ def test_a_coreset_is_computed_in_the_order_of_the_cohort(saved_cohort, undistur
         (["s03", "nobody"], "not in the cohort: nobody"),
         (["s03", "s03"], "names samples twice: s03"),
         ([], "empty"),
-        ("s03", "got the text 's03'"),
+        ("s03", "a list of strings or a CoreSet, got 's03'"),
     ]:
         with pytest.raises(InputError, match=message):
             compute_store(saved_cohort, tmp_path / "b", "pec", coreset=wrong)

@@ -317,7 +317,7 @@ def test_status_tables_say_what_became_of_everything(empty):
     assert by_sample["status"].tolist() == ["failed", "ok", "partial-nan", *["missing"] * 4]
     assert by_sample.loc["s2", "reason"] == "values too large for float32"
     assert np.isnan(empty.matrices("pec", [2])).all()
-    assert len(empty.block_status()) == 9
+    assert empty.failures() == {("pec", "ValueError: bad"): 1}
 
 
 def test_status_of_an_empty_store(cohort, tmp_path):

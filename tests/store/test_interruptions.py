@@ -195,11 +195,11 @@ def test_a_killed_worker_is_a_clear_error(saved_cohort, tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 from sclcs.spi.engine import warm_up
-from sclcs.store import fill_store, missing_work, open_computation
+from sclcs.store import fill_store, open_computation
 operators = sys.argv[4:]
 warm_up(operators, 60)
 computation = open_computation(sys.argv[1], sys.argv[2], operators, block_size=31)
-missing_work(computation)
+computation.make_room()
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
 try:

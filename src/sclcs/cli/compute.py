@@ -13,7 +13,7 @@ from sclcs.cli.options import with_settings
 from sclcs.cli.output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
-    from sclcs.store import Computation, ExecutorChoice, FCStore, FillReport, Piece
+    from sclcs.store import Computation, ExecutorChoice, FCStore, FillReport
 
 __all__ = [
     "app",
@@ -106,11 +106,9 @@ def _share(task_range: str | None, force: bool) -> tuple[int, int] | None:
 def _fill(
     computation: Computation, who: ExecutorChoice, share: tuple[int, int] | None, json: bool
 ) -> None:
-    from sclcs.store import Work, fill_store
+    from sclcs.store import fill_store, share_of
 
-    only: list[Piece] | None = None
-    if share is not None:
-        only = Work.of(computation).deal(share[1])[share[0] - 1]
+    only = None if share is None else share_of(computation, *share)
     report = fill_store(computation, who, only=only)
     summary = summarise_fill(report, whole=share is None)
     if json:
@@ -128,18 +126,18 @@ def summarise_store(store: FCStore, operators: list[str] | None = None) -> dict[
     table = store.status()
     if operators is not None:
         table = table.loc[table.index.isin(operators)]
-    bad = store.block_status()
-    bad = bad[bad["spi"].isin(table.index) & (bad["failed"] + bad["skipped"] > 0)]
-    lost = bad.assign(matrices=bad["failed"] + bad["skipped"])
-    reasons = lost.groupby(["spi", "reason"], sort=False)[["matrices"]].sum().reset_index()
-    reasons = reasons.sort_values("matrices", ascending=False, kind="stable")
+    failures = [
+        {"spi": spi, "reason": reason, "matrices": count}
+        for (spi, reason), count in store.failures().most_common()
+        if spi in table.index
+    ]
     return {
         "store": str(store.path),
         "operators": len(table),
         "not_kept": int((~table["kept"]).sum()),
         "samples": len(store),
         "matrices": {state: int(table[state].sum()) for state in _STATES},
-        "failures": reasons.to_dict("records"),
+        "failures": failures,
     }
 
 

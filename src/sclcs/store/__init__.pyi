@@ -1,13 +1,19 @@
-from .computation import Computation, Work, open_computation, parse_share
 from .executors import ExecutorChoice, ExecutorKind, executor_kinds, find_executor
 from .executors.local import process_count
 from .executors.slurm import SlurmConfig
 from .exports import Export, export_matrices
-from .fc_store import FCStore
-from .fill import FillReport, compute_store, fill_store, is_done, missing_work
-from .layout import Piece, block_size_for, hold_store
-from .metadata import RESUME
-from .status import files_digest, matrices_identity
+from .fc_store import FCStore, files_digest, matrices_identity
+from .fill import (
+    Computation,
+    FillReport,
+    compute_store,
+    fill_store,
+    is_done,
+    open_computation,
+    parse_share,
+    share_of,
+)
+from .layout import RESUME, Piece, block_size_for, hold_store
 from .work import KnownRows, PieceReport, do_piece, make_orders, rows_in
 from .writer import (
     add_operators,
@@ -31,7 +37,6 @@ __all__ = [
     "Piece",
     "PieceReport",
     "SlurmConfig",
-    "Work",
     "add_operators",
     "block_size_for",
     "compute_store",
@@ -48,12 +53,12 @@ __all__ = [
     "is_done",
     "make_orders",
     "matrices_identity",
-    "missing_work",
     "open_computation",
     "open_or_repair",
     "outdated_operators",
     "parse_share",
     "process_count",
     "rows_in",
+    "share_of",
     "write_piece",
 ]

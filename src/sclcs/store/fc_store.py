@@ -17,9 +17,10 @@ store can be filled by any number of processes, killed at any moment and resumed
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,18 +28,20 @@ from numpy.typing import NDArray
 
 from sclcs._core import (
     DamagedStoreError,
+    Identity,
     InputError,
     UnknownNameError,
     bytes_digest,
     get_logger,
     name_first,
     require_existing,
+    text_digest,
 )
 from sclcs.cohort import table_from_csv
-from sclcs.spi import ALIASES, Stamp, operator_facts
-from sclcs.store.layout import Piece, StoreLayout
-from sclcs.store.metadata import RESUME, Metadata, read_metadata
+from sclcs.spi import ALIASES, Stamp, Status, main_reason, operator_facts
+from sclcs.store.layout import RESUME, Metadata, Piece, StoreLayout, read_metadata
 from sclcs.store.pieces import (
+    Entry,
     StoredChunk,
     find_chunks,
     index_is_intact,
@@ -49,12 +52,29 @@ from sclcs.store.pieces import (
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["RESUME", "SAMPLES_FILE", "FCStore"]
-
 SAMPLES_FILE = "samples.csv"
+MISSING = "missing"  # not computed yet
+STATES = (*(str(status) for status in Status), MISSING)
 
 _log = get_logger(__name__)
 Rows = Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
+
+
+class _Part(NamedTuple):
+    """An operator on a block of samples, and what is stored of it."""
+
+    spi: str
+    block: int
+    rows: slice
+    chunk: StoredChunk | None
+
+    @property
+    def entry(self) -> Entry | None:
+        return None if self.chunk is None else self.chunk.entry
+
+    @property
+    def size(self) -> int:
+        return int(self.rows.stop - self.rows.start)
 
 
 class FCStore:
@@ -108,7 +128,10 @@ class FCStore:
         """Open a store made by ``sclcs compute``; matrices stay on disk until asked for."""
         folder = require_existing(path, "fc-store folder")
         metadata = read_metadata(folder.absolute())
-        content = _content(folder / SAMPLES_FILE)
+        try:
+            content = (folder / SAMPLES_FILE).read_bytes()
+        except OSError:
+            content = b""
         if bytes_digest(content) != metadata.about["table"]:
             raise DamagedStoreError(
                 f"The FC store at {folder} is damaged: {SAMPLES_FILE} is gone or not as it was "
@@ -127,12 +150,8 @@ class FCStore:
                 path,
                 name_first(metadata.unknown),
             )
-        columns = metadata.about["columns"]
-        return cls(
-            folder,
-            table_from_csv(content.decode("utf-8"), columns, guarded=True),
-            dict(metadata.about),
-        )
+        table = table_from_csv(content.decode("utf-8"), metadata.about["columns"], guarded=True)
+        return cls(folder, table, dict(metadata.about))
 
     def __repr__(self) -> str:
         size = f"{len(self)} samples, {len(self.regions)} regions"
@@ -173,13 +192,13 @@ class FCStore:
     @property
     def seeds(self) -> dict[str, int]:
         """The seeds of the operators that draw random numbers."""
-        stamps = self.stamps
-        return {name: stamp.seed for name, stamp in stamps.items() if stamp.seed is not None}
+        stamps = self.stamps.items()
+        return {name: stamp.seed for name, stamp in stamps if stamp.seed is not None}
 
     @property
     def stamps(self) -> dict[str, Stamp]:
         """What decides the numbers of every operator here, kept or not."""
-        return self._metadata.stamps
+        return {name: row.stamp for name, row in self._metadata.known.items()}
 
     @property
     def _metadata(self) -> Metadata:
@@ -195,9 +214,8 @@ class FCStore:
 
     def reason(self, spi: str) -> str:
         """Return why an operator lacks values on some samples; empty if it does not."""
-        from sclcs.store.status import operator_reason
-
-        return operator_reason(self, self._known(spi))
+        entries = [part.entry for part in self._parts([self._known(spi)]) if part.entry]
+        return main_reason(pair for entry in entries for pair in entry.exceptions.values())
 
     def block_size(self, spi: str) -> int:
         """Return how many samples of an operator are read at once."""
@@ -229,6 +247,34 @@ class FCStore:
             return read_rows(self.layout, operator, wanted, done)
         except DamagedStoreError as error:
             raise DamagedStoreError(f"{operator} in {self.path} is damaged; {RESUME}.") from error
+
+    def to_xarray(self, spis: Sequence[str] | None = None) -> xr.DataArray:
+        """Read matrices into one labelled array.
+
+        Parameters
+        ----------
+        spis : sequence of str, optional
+            Which operators; all complete ones by default.
+
+        Returns
+        -------
+        xarray.DataArray
+            Float32 with the dimensions (spi, scan, source, target).
+        """
+        import xarray as xr
+
+        names = self.complete_operators if spis is None else [self._known(spi) for spi in spis]
+        regions = list(self.regions)
+        values = np.empty((len(names), len(self), len(regions), len(regions)), dtype=np.float32)
+        for number, name in enumerate(names):
+            values[number] = self.matrices(name)
+        return xr.DataArray(
+            values,
+            dims=("spi", "scan", "source", "target"),
+            coords={"spi": names, "scan": self.sample_ids, "source": regions, "target": regions},
+            name="fc",
+            attrs={"seeds": self.seeds, "fingerprint": self.fingerprint},
+        )
 
     def missing(
         self, operators: Iterable[str] | None = None, *, check: bool = False
@@ -291,56 +337,89 @@ class FCStore:
         return found
 
     def status(self) -> pd.DataFrame:
-        """Return one row per operator; see :func:`sclcs.store.status.operator_table`."""
-        from sclcs.store.status import operator_table
-
-        return operator_table(self)
-
-    def block_status(self) -> pd.DataFrame:
-        """Return one row per operator and block; see :func:`sclcs.store.status.block_table`."""
-        from sclcs.store.status import block_table
-
-        return block_table(self)
-
-    def sample_status(self) -> pd.DataFrame:
-        """Return one row per operator and sample; see :func:`sclcs.store.status.sample_table`."""
-        from sclcs.store.status import sample_table
-
-        return sample_table(self)
-
-    def to_xarray(self, spis: Sequence[str] | None = None) -> xr.DataArray:
-        """Read matrices into one labelled array.
-
-        Parameters
-        ----------
-        spis : sequence of str, optional
-            Which operators; all complete ones by default.
+        """Count the samples of every operator by what became of them.
 
         Returns
         -------
-        xarray.DataArray
-            Float32 with the dimensions (spi, scan, source, target).
+        DataFrame
+            One row per operator, indexed by ``spi``: ``family``, ``version``, ``seed`` (of those
+            that draw random numbers, else missing), ``samples``, ``ok``, ``partial-nan``,
+            ``failed``, ``skipped``, ``missing``, CPU ``seconds`` in the kernel (those that
+            matrices copied from another store took there included, and in ``copied_seconds``
+            alone), whether the matrices are ``kept``, and the most frequent ``reason``.
         """
-        import xarray as xr
+        gone, reasons = set(self.not_kept), dict[str, list[tuple[str, str]]]()
+        rows: dict[str, dict[str, Any]] = {
+            name: {
+                "family": operator_facts()[name].family,
+                "version": stamp.version,
+                "seed": stamp.seed,
+                "samples": len(self),
+                **dict.fromkeys(STATES, 0),
+                "seconds": 0.0,
+                "copied_seconds": 0.0,
+                "kept": name not in gone,
+            }
+            for name, stamp in self.stamps.items()
+        }
+        for part in self._parts(rows):
+            row, entry = rows[part.spi], part.entry
+            if entry is None:
+                row[MISSING] += part.size
+                continue
+            for state, _ in entry.exceptions.values():
+                row[state] += 1
+            row["ok"] += part.size - len(entry.exceptions)
+            row["seconds"] += entry.seconds
+            row["copied_seconds"] += entry.copied_seconds
+            reasons.setdefault(part.spi, []).extend(entry.exceptions.values())
+        index = pd.Index(list(rows), name="spi", dtype=object)
+        columns = ["family", "version", "seed", "samples", *STATES]
+        columns += ["seconds", "copied_seconds", "kept"]
+        table = pd.DataFrame(list(rows.values()), index=index, columns=columns)
+        table["reason"] = [main_reason(reasons.get(name, ())) for name in rows]
+        return table.astype({"seed": "Int64"})
 
-        known = [self._known(spi) for spi in spis or ()]
-        names = self.complete_operators if spis is None else known
-        shape = (len(names), len(self), len(self.regions), len(self.regions))
-        values = np.empty(shape, dtype=np.float32)
-        for place, name in enumerate(names):
-            values[place] = self.matrices(name)
-        return xr.DataArray(
-            values,
-            dims=("spi", "scan", "source", "target"),
-            coords={
-                "spi": names,
-                "scan": self.sample_ids,
-                "source": list(self.regions),
-                "target": list(self.regions),
-            },
-            name="fc",
-            attrs={"seeds": self.seeds, "fingerprint": self.fingerprint},
+    def failures(self) -> Counter[tuple[str, str]]:
+        """Count the matrices that failed or were skipped, by operator and reason."""
+        lost = {str(Status.FAILED), str(Status.SKIPPED)}
+        return Counter(
+            (part.spi, reason)
+            for part in self._parts(self.stamps)
+            for state, reason in (part.entry.exceptions.values() if part.entry else ())
+            if state in lost
         )
+
+    def sample_status(self) -> pd.DataFrame:
+        """Tabulate what became of every operator on every sample.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``spi``, ``sample``, ``status`` and ``reason``, one row per operator
+            and sample, as from :func:`sclcs.spi.status_table`; ``missing`` if not computed yet.
+        """
+        ids, table = self.sample_ids, []
+        for part in self._parts(self.stamps):
+            usual = (MISSING, "") if part.entry is None else (str(Status.OK), "")
+            exceptions = part.entry.exceptions if part.entry else {}
+            for row, sample in enumerate(ids[part.rows]):
+                table.append((part.spi, sample, *exceptions.get(row, usual)))
+        return pd.DataFrame(table, columns=["spi", "sample", "status", "reason"])
+
+    def _parts(self, operators: Iterable[str]) -> Iterator[_Part]:
+        """Go through operators and blocks; an operator that is not here has none of its samples."""
+        layout, known, read = self.layout, self.stamps, dict[tuple[str, int], Any]()
+        for name in operators:
+            if name not in known:
+                yield _Part(name, 0, slice(0, len(self)), None)
+                continue
+            family = operator_facts()[name].family
+            for block in range(layout.n_blocks(family)):
+                if (family, block) not in read:
+                    read[family, block] = find_chunks(layout, family, block)
+                chunk = read[family, block].get(name)
+                yield _Part(name, block, layout.block_rows(family, block), chunk)
 
     def _known(self, spi: str) -> str:
         identifier = ALIASES.get(spi, spi) if isinstance(spi, str) else ""
@@ -354,7 +433,7 @@ class FCStore:
     def _row_numbers(self, rows: Rows) -> NDArray[np.int64]:
         chosen = np.asarray(rows)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iub"):
-            raise InputError(f"Expected rows to be a list of row numbers, got {rows!r}.")
+            raise InputError(f"`rows` must be a list of row numbers, got {rows!r}.")
         try:
             return np.asarray(np.arange(len(self))[chosen if chosen.size else []], dtype=np.int64)
         except IndexError as error:
@@ -373,7 +452,7 @@ class FCStore:
                 "`sclcs compute` computes them again, or `sclcs run --keep all` for a whole run."
             )
         family, wanted = operator_facts()[operator].family, np.unique(blocks).tolist()
-        found = {b: find_chunks(self.layout, family, b).get(operator) for b in wanted}
+        found = {block: find_chunks(self.layout, family, block).get(operator) for block in wanted}
         done = {block: chunk for block, chunk in found.items() if chunk is not None}
         gone = [block for block in wanted if block not in done]
         if gone and row.complete:
@@ -389,8 +468,42 @@ class FCStore:
         return done
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+def matrices_identity(store: FCStore, operators: Iterable[str]) -> Identity:
+    """Return what matrices are: of which samples, by which code and seed, with which content.
+
+    It is made of the checksums that were recorded: only heads are read. Operators that are not
+    there, or not complete, count as such.
+    """
+    content: dict[str, list[str | None]] = {}
+    for part in store._parts(operators):
+        content.setdefault(part.spi, []).append(part.entry.checksum if part.entry else None)
+    stamps = store.stamps
+    known = {name: stamps[name] for name in content if name in stamps}
+    return Identity(
+        "matrices",
+        inputs={"cohort": store.fingerprint, "samples": store.sample_ids, "content": content},
+        versions={name: stamp.version for name, stamp in known.items()},
+        seeds={name: stamp.seed for name, stamp in known.items()},
+    )
+
+
+def files_digest(store: FCStore, operators: Iterable[str]) -> str | None:
+    """Return a digest of operators' matrices: what is recorded, if every chunk is still that.
+
+    Every chunk is read: one that rotted on the disk has neither another size nor another time.
+    Of matrices that were not kept it is what they were. None if an operator is not complete, or a
+    chunk is not the one that was written.
+    """
+    lines, gone = [store.fingerprint, *store.samples.index], set(store.not_kept)
+    whole = dict[Path, bool]()
+    for part in store._parts(sorted(operators)):
+        chunk = part.chunk
+        if chunk is None or (part.spi not in gone and not chunk.is_intact()):
+            return None
+        if chunk.file not in whole:
+            family = operator_facts()[part.spi].family
+            whole[chunk.file] = index_is_intact(store.layout, family, part.block)
+        if not whole[chunk.file]:
+            return None
+        lines += [part.spi, str(chunk.entry.stamp), chunk.entry.checksum]
+    return text_digest("\n".join(lines))

@@ -4,65 +4,201 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heappop, heappush
+from pathlib import Path
 from typing import Any
 
-from sclcs._core import InputError, StoreInUseError, checked, progress, settle, takes, track
-from sclcs.cohort import Cohort, LazySignals
+from sclcs._core import (
+    InputError,
+    OutputExistsError,
+    StoreInUseError,
+    checked,
+    name_first,
+    progress,
+    settle,
+    takes,
+    track,
+)
+from sclcs.cohort import Cohort, CoreSet, LazySignals
 from sclcs.settings import ComputeSettings
-from sclcs.spi import require_known_elsewhere, warm_ups
-from sclcs.store.computation import Computation, Coreset, open_computation
+from sclcs.spi import (
+    Stamp,
+    operator_cost,
+    operator_stamps,
+    require_known_elsewhere,
+    resolve,
+    seconds_per_sample,
+    warm_ups,
+)
 from sclcs.store.executors import Executor, ExecutorChoice, find_executor
 from sclcs.store.fc_store import FCStore
-from sclcs.store.layout import Piece, hold_store
-from sclcs.store.work import KnownRows, PieceReport, do_piece, known_rows, make_orders
+from sclcs.store.layout import Piece, StoreLayout, hold_store
+from sclcs.store.work import KnownRows, PieceReport, do_piece, make_orders, rows_in
 from sclcs.store.writer import (
     add_operators,
+    create_store,
     forget_operators,
     note_complete,
+    open_or_repair,
     outdated_operators,
     remove_leftovers,
 )
 
-__all__ = [
-    "FillReport",
-    "compute_store",
-    "fill_store",
-    "is_done",
-    "missing_work",
-]
-
 SECONDS_FOR_A_START = 60  # processes that share work start together and make room one by one
+MOST_SHARES = 100_000  # more than any batch system takes in one array
 
 
 @dataclass(frozen=True)
-class FillReport:
-    """What was done to fill a store.
+class Computation:
+    """Samples, operators and the store, checked against each other.
 
     Parameters
     ----------
-    store : FCStore
-        With everything that was asked for, unless only some pieces were to be done.
+    cohort : Cohort
+        The samples to compute, in the order of the store.
     operators : list of str
-        What was asked for.
-    pieces, matrices : int
-        How much had to be computed; the rest was there already.
-    seconds : float
-        From start to end.
-    kernel_seconds : float
-        Sum over all processes of the CPU time inside operators.
-    reseeded : list of str
-        Operators that were there with another seed.
+        Catalogue identifiers.
+    store : FCStore
+        Open; it may hold other operators, or these in part.
+    seed : int
+        Seed of the operators that draw random numbers.
+    force : bool
+        Whether the operators are computed again even if they are there.
     """
 
-    store: FCStore
+    cohort: Cohort
     operators: list[str]
-    pieces: int
-    matrices: int
-    seconds: float
-    kernel_seconds: float
-    reseeded: list[str]
+    store: FCStore
+    seed: int
+    force: bool
+
+    @property
+    def stamps(self) -> dict[str, Stamp]:
+        """What decides the numbers of the operators."""
+        return operator_stamps(self.operators, self.seed)
+
+    def has_room(self) -> bool:
+        """Say whether the store lists the operators, with today's stamps, to be kept."""
+        known, wanted = self.store.stamps, self.stamps
+        there = wanted.keys() <= known.keys() and not outdated_operators(known, wanted)
+        return there and not wanted.keys() & set(self.store.not_kept)
+
+    def make_room(self) -> None:
+        """List the operators in the store; those that are computed again lose what there is."""
+        if self.force:
+            forget_operators(self.store, self.operators)
+        add_operators(self.store, self.operators, self.seed)
+
+
+@lru_cache(maxsize=4096)  # a large cohort has a million pieces of a few families
+def _seconds_of_sample(operators: tuple[str, ...], regions: int, timepoints: int) -> float:
+    return seconds_per_sample(operator_cost(name, regions, timepoints) for name in operators)
+
+
+def piece_seconds(layout: StoreLayout, piece: Piece, n_timepoints: int) -> float:
+    """Predict the CPU seconds of a piece, on the machine of the benchmark."""
+    samples = layout.n_matrices(piece) / len(piece.operators)
+    return samples * _seconds_of_sample(piece.operators, layout.n_regions, n_timepoints)
+
+
+def share_of(computation: Computation, number: int, count: int) -> list[Piece]:
+    """Return share `number` of `count` of all pieces, done or not; all cost about the same."""
+    layout, times = computation.store.layout, computation.cohort.n_timepoints
+    pieces = layout.pieces(computation.operators)
+    costs = [piece_seconds(layout, piece, times) for piece in pieces]
+    return [pieces[index] for index in deal(costs, count)[number - 1]]
+
+
+def deal(costs: Sequence[float], count: int) -> list[list[int]]:
+    """Deal indices into shares: the most expensive first, each to the share with least to do."""
+    loads = [(0.0, share) for share in range(count)]  # a heap
+    dealt: list[list[int]] = [[] for _ in range(count)]
+    for index in sorted(range(len(costs)), key=lambda index: (-costs[index], index)):
+        load, share = heappop(loads)
+        dealt[share].append(index)
+        heappush(loads, (load + costs[index], share))
+    return [sorted(share) for share in dealt]
+
+
+def parse_share(text: str) -> tuple[int, int]:
+    """Read a share as written on the command line, for example ``3/8``."""
+    number, slash, count = text.partition("/")
+    if not (slash and number.strip().isdecimal() and count.strip().isdecimal()):
+        raise InputError(f"Expected a share of the tasks as i/n, for example 3/8, got {text!r}.")
+    if not 1 <= int(number) <= int(count) <= MOST_SHARES:
+        raise InputError(
+            f"Expected a share from 1/n to n/n with n at most {MOST_SHARES}, got {text!r}."
+        )
+    return int(number), int(count)
+
+
+def open_computation(
+    cohort: Cohort | str | os.PathLike[str],
+    out: str | os.PathLike[str] | FCStore,
+    spis: str | Sequence[str] = "paper-fast",
+    *,
+    coreset: Sequence[str] | CoreSet | None = None,
+    seed: int = 0,
+    force: bool = False,
+    block_size: int | None = None,
+) -> Computation:
+    """Open or make the store; the parameters are those of :func:`sclcs.store.compute_store`.
+
+    A store that is open already serves as well.
+    """
+    operators = resolve(spis)
+    whole = cohort if isinstance(cohort, Cohort) else Cohort.open(cohort)
+    chosen = _choose(whole, coreset)
+    store = out if isinstance(out, FCStore) else _open(Path(out), chosen, whole, block_size)
+    _refuse_to_mix(store, whole, chosen)
+    return Computation(chosen, operators, store, seed, force)
+
+
+def _open(path: Path, chosen: Cohort, whole: Cohort, block_size: int | None) -> FCStore:
+    if not path.exists():
+        # Another process of the same work may be quicker; the caller checks what it made.
+        with suppress(OutputExistsError):
+            return create_store(path, chosen, whole.fingerprint, block_size=block_size)
+    return open_or_repair(path, chosen, whole)
+
+
+def _choose(cohort: Cohort, coreset: Sequence[str] | CoreSet | None) -> Cohort:
+    if len(cohort) == 0:
+        raise InputError("The cohort has no samples: there is nothing to compute.")
+    if coreset is None:
+        return cohort
+    if isinstance(coreset, CoreSet):
+        coreset.require_cohort(cohort.fingerprint, cohort.provenance)
+    ids = list(coreset.sample_ids if isinstance(coreset, CoreSet) else coreset)
+    kept = set(ids)
+    if len(kept) < len(ids):
+        twice = sorted(name for name in kept if ids.count(name) > 1)
+        raise InputError(f"The core-set names samples twice: {name_first(twice)}.")
+    if not ids:
+        raise InputError("The core-set is empty: there is nothing to compute.")
+    cohort.take(ids)  # names the samples that are not in the cohort
+    return cohort.take([name for name in cohort.sample_ids if name in kept])
+
+
+def _refuse_to_mix(store: FCStore, whole: Cohort, chosen: Cohort) -> None:
+    """Refuse a store that belongs to another cohort or core-set."""
+    if store.fingerprint != whole.fingerprint:
+        problem = (
+            f"another cohort: fingerprint {store.fingerprint[:8]}, this one has "
+            f"{whole.fingerprint[:8]}"
+        )
+    elif store.sample_ids != chosen.sample_ids:
+        only_here = [name for name in chosen.sample_ids if name not in set(store.sample_ids)]
+        problem = f"another core-set: {len(store)} samples, this one has {len(chosen)}" + (
+            f", among them {name_first(only_here)}" if only_here else ""
+        )
+    else:
+        return
+    raise InputError(f"The FC store {store.path} was made from {problem}; choose another folder.")
 
 
 @checked
@@ -72,7 +208,7 @@ def compute_store(
     out: str | os.PathLike[str],
     spis: str | Sequence[str] = "paper-fast",
     *,
-    coreset: Coreset | None = None,
+    coreset: Sequence[str] | CoreSet | None = None,
     **options: Any,  # noqa: ANN401 - fields of ComputeSettings
 ) -> FCStore:
     """Compute operators on a cohort into an FC store, or finish what was begun before.
@@ -121,13 +257,41 @@ def compute_store(
     return fill_store(computation, who).store
 
 
+@dataclass(frozen=True)
+class FillReport:
+    """What was done to fill a store.
+
+    Parameters
+    ----------
+    store : FCStore
+        With everything that was asked for, unless only some pieces were to be done.
+    operators : list of str
+        What was asked for.
+    pieces, matrices : int
+        How much had to be computed; the rest was there already.
+    seconds : float
+        From start to end.
+    kernel_seconds : float
+        Sum over all processes of the CPU time inside operators.
+    reseeded : list of str
+        Operators that were there with another seed.
+    """
+
+    store: FCStore
+    operators: list[str]
+    pieces: int
+    matrices: int
+    seconds: float
+    kernel_seconds: float
+    reseeded: list[str]
+
+
 def fill_store(
     computation: Computation,
     who: ExecutorChoice | None = None,
     *,
     known: Sequence[FCStore | KnownRows] = (),
     only: Sequence[Piece] | None = None,
-    report: Callable[[PieceReport], object] | None = None,
 ) -> FillReport:
     """Compute what a store still lacks.
 
@@ -142,28 +306,23 @@ def fill_store(
     only : sequence of Piece, optional
         What to do, done or not, while other processes may do the rest. The store is not locked
         then: a piece that two of them do is the same piece.
-    report : callable, optional
-        Is given the report of every piece that is done.
-
-    Returns
-    -------
-    FillReport
     """
     started = time.perf_counter()
     if computation.force and only is not None:
         raise InputError("Some pieces alone cannot use --force: it would undo those of others.")
     executor, store = _executor(computation, who or find_executor()), computation.store
     reseeded = outdated_operators(store.stamps, computation.stamps)
-    fill = _Fill(computation, executor, _known(computation, known), report or (lambda _: None))
+    others = _known(computation, known)
     if only is not None:
-        if not _has_room(computation):
+        if not computation.has_room():
             with hold_store(store.path, SECONDS_FOR_A_START):
-                _make_room(computation)
-        reports = fill.do(only)
+                computation.make_room()
+        reports = _fill(computation, executor, others, only)
     else:
         with hold_store(store.path):
-            _make_room(computation)
-            reports = fill.do(store.layout.pieces(computation.operators))
+            computation.make_room()
+            pieces = store.layout.pieces(computation.operators)
+            reports = _fill(computation, executor, others, pieces)
             note_complete(store, computation.operators)
             remove_leftovers(store.layout)
     return FillReport(
@@ -177,51 +336,25 @@ def fill_store(
     )
 
 
-def missing_work(computation: Computation) -> list[Piece]:
-    """Make room in a store and return the pieces that it lacks.
-
-    Any processes may do them afterwards with :func:`fill_store`, each ``only`` its own; nothing
-    has to be prepared any more. :func:`fill_store` without ``only`` ends the work.
-    """
-    with hold_store(computation.store.path):
-        _make_room(computation)
-    return computation.store.missing(computation.operators)
-
-
 def is_done(computation: Computation) -> bool:
     """Return whether the store holds everything, so that nobody needs to write to it.
 
     Chunks are not read here; whoever reads them later verifies their checksums.
     """
-    store = computation.store
-    done = _has_room(computation) and not computation.force
-    return done and not store.missing(computation.operators)
-
-
-def _has_room(computation: Computation) -> bool:
-    known, wanted = computation.store.stamps, computation.stamps
-    there = wanted.keys() <= known.keys() and not outdated_operators(known, wanted)
-    return there and not wanted.keys() & set(computation.store.not_kept)
-
-
-def _make_room(computation: Computation) -> None:
-    if computation.force:
-        forget_operators(computation.store, computation.operators)
-    add_operators(computation.store, computation.operators, computation.seed)
+    done = computation.has_room() and not computation.force
+    return done and not computation.store.missing(computation.operators)
 
 
 def _known(computation: Computation, others: Sequence[FCStore | KnownRows]) -> list[KnownRows]:
-    store = computation.store
-    if computation.force:
-        return []
-    found = [
-        other
-        if isinstance(other, KnownRows)
-        else known_rows(other, store.sample_ids, store.fingerprint)
-        for other in others
-    ]
-    useful = [rows for rows in found if rows is not None]
-    return sorted(useful, key=lambda known: -int((known.rows >= 0).sum()))  # the largest first
+    """Return where other stores hold samples of the computation, the largest first."""
+    store, found = computation.store, []
+    for other in others if not computation.force else ():
+        if isinstance(other, KnownRows):
+            found.append(other)
+        elif other.fingerprint == store.fingerprint:
+            rows = rows_in(other, store.sample_ids)
+            found += [rows] if rows else []
+    return sorted(found, key=lambda known: -int((known.rows >= 0).sum()))
 
 
 def _executor(computation: Computation, who: ExecutorChoice) -> Executor:
@@ -235,51 +368,40 @@ def _executor(computation: Computation, who: ExecutorChoice) -> Executor:
     return who.start(computation.store.path)
 
 
-@dataclass(frozen=True)
-class _Fill:
-    """A computation, who does it, what other stores know and who is told."""
+def _fill(
+    computation: Computation,
+    executor: Executor,
+    known: Sequence[KnownRows],
+    pieces: Sequence[Piece],
+) -> list[PieceReport]:
+    """Do what is missing of some pieces."""
+    store, cohort = computation.store, computation.cohort
+    layout, missing, reports = store.layout, _missing(store, pieces), list[PieceReport]()
+    if not missing:
+        return []
+    with executor:
+        operators = sorted({name for piece in missing for name in piece.operators})
+        with progress("Loading operators", 1) as ticker:
+            executor.prepare(warm_ups(operators, cohort.n_timepoints))
+            ticker.advance()
+        orders = make_orders(layout, missing, cohort, computation.seed, known)
+        with progress("Computing matrices", sum(map(layout.n_matrices, missing))) as ticker:
+            for report in executor.run(do_piece, orders):
+                reports.append(report)
+                ticker.advance(layout.n_matrices(report.piece))
+    left = store.missing_of(missing)
+    if left:
+        raise StoreInUseError(
+            f"{len(left)} of {len(missing)} pieces are not in {store.path} although they were "
+            "computed: another process changed the store. Run the same command again."
+        )
+    settle(layout.piece_file(piece.family, piece.block) for piece in missing)
+    return reports
 
-    computation: Computation
-    executor: Executor
-    known: list[KnownRows]
-    tell: Callable[[PieceReport], object]
 
-    def do(self, pieces: Sequence[Piece]) -> list[PieceReport]:
-        """Do what is missing of some pieces."""
-        store, cohort = self.computation.store, self.computation.cohort
-        missing = self._missing(pieces)
-        if not missing:
-            return []
-        reports = []
-        with self.executor:
-            operators = {name for piece in missing for name in piece.operators}
-            with progress("Loading operators", 1) as ticker:
-                self.executor.prepare(warm_ups(sorted(operators), cohort.n_timepoints))
-                ticker.advance()
-            orders = make_orders(store.layout, missing, cohort, self.computation.seed, self.known)
-            with progress("Computing matrices", sum(map(self._size, missing))) as ticker:
-                for report in self.executor.run(do_piece, orders):
-                    reports.append(report)
-                    self.tell(report)
-                    ticker.advance(report.planned)
-        left = store.missing_of(missing)
-        if left:
-            raise StoreInUseError(
-                f"{len(left)} of {len(missing)} pieces are not in {store.path} although they were "
-                "computed: another process changed the store. Run the same command again."
-            )
-        layout = store.layout
-        settle(layout.piece_file(piece.family, piece.block) for piece in missing)
-        return reports
-
-    def _size(self, piece: Piece) -> int:
-        rows = self.computation.store.layout.block_rows(piece.family, piece.block)
-        return len(piece.operators) * int(rows.stop - rows.start)
-
-    def _missing(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Return what the store lacks; what is there must be what was written."""
-        store = self.computation.store
-        missing = store.missing_of(pieces)
-        if len(missing) < len(pieces):
-            return store.missing_of(track(pieces, "Checking what is computed already"), check=True)
-        return missing
+def _missing(store: FCStore, pieces: Sequence[Piece]) -> list[Piece]:
+    """Return what the store lacks; what is there must be what was written."""
+    missing = store.missing_of(pieces)
+    if len(missing) < len(pieces):
+        return store.missing_of(track(pieces, "Checking what is computed already"), check=True)
+    return missing

@@ -7,13 +7,17 @@ the end says where every chunk is::
 
 A file appears whole, so a piece is done or it is not, whenever a process is killed. Operators that
 are computed later are added by writing it again.
+
+We write the bytes that zarr's codecs would (a test holds both together): its own writer takes
+several milliseconds per chunk (an event loop, a thread, a read of what was there before), which is
+more than many operators need to compute it.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -22,23 +26,72 @@ from numpy.typing import NDArray
 
 from sclcs._core import DamagedStoreError, ReadOnce, explain_write_errors, write_bytes
 from sclcs.spi import Stamp, operator_facts
-from sclcs.store.codec import DAMAGED, checksum_of, decode_chunk, sealed, shard_index
-from sclcs.store.layout import StoreLayout
+from sclcs.store.layout import COMPRESSION_LEVEL, StoreLayout
 
-__all__ = [
-    "Entry",
-    "PieceContent",
-    "StoredChunk",
-    "find_chunks",
-    "index_is_intact",
-    "read_piece",
-    "read_rows",
-    "remove_from_piece",
-    "write_piece_file",
-]
-
-_LENGTH = struct.Struct("<I")
 Span = tuple[int, int]
+
+DAMAGED = "damaged"
+CHECKSUM_BYTES = 4
+_LENGTH = struct.Struct("<I")
+#: What the index of a shard says of a chunk that is not there.
+_ABSENT = 2**64 - 1
+
+
+def sealed(payload: bytes) -> bytes:
+    """Return bytes with their CRC-32C at the end, as zarr's codec of that name appends it."""
+    import google_crc32c
+
+    return payload + int(google_crc32c.value(payload)).to_bytes(CHECKSUM_BYTES, "little")
+
+
+def checksum_of(content: bytes) -> str:
+    """Return the checksum at the end of sealed bytes, or ``damaged`` if they do not agree."""
+    import google_crc32c
+
+    stored = int.from_bytes(content[-CHECKSUM_BYTES:], "little")
+    whole = len(content) > CHECKSUM_BYTES
+    intact = whole and int(google_crc32c.value(content[:-CHECKSUM_BYTES])) == stored
+    return f"{stored:08x}" if intact else DAMAGED
+
+
+def encode_chunk(values: NDArray[np.float32], chunk_shape: Sequence[int]) -> bytes:
+    """Return the bytes of one whole chunk; what `values` leaves of its shape is NaN."""
+    from numcodecs.zstd import Zstd
+
+    whole = np.full(tuple(chunk_shape), np.nan, dtype="<f4")
+    whole[tuple(slice(size) for size in values.shape)] = values
+    return sealed(bytes(Zstd(level=COMPRESSION_LEVEL).encode(whole)))
+
+
+def decode_chunk(
+    content: bytes, chunk_shape: Sequence[int], expected: str | None = None
+) -> NDArray[np.float32]:
+    """Return the numbers of a chunk from :func:`encode_chunk`.
+
+    Raises
+    ------
+    ValueError
+        If the content does not agree with its checksum, or that not with the recorded one:
+        though intact, it is not the chunk that was written there.
+    """
+    from numcodecs.zstd import Zstd
+
+    found = checksum_of(content)
+    if found == DAMAGED or expected not in {None, found}:
+        raise ValueError("a chunk is not the one that was written")
+    try:
+        numbers = Zstd().decode(content[:-CHECKSUM_BYTES])
+    except RuntimeError as error:
+        raise ValueError("a chunk cannot be decoded") from error
+    return np.frombuffer(numbers, dtype="<f4").reshape(tuple(chunk_shape))
+
+
+def shard_index(spans: Mapping[int, Span], count: int) -> bytes:
+    """Return the index with which a shard of `count` chunks ends: where each that is there is."""
+    table = np.full((count, 2), _ABSENT, dtype="<u8")
+    for number, span in spans.items():
+        table[number] = span
+    return sealed(table.tobytes())
 
 
 @dataclass(frozen=True)
@@ -50,7 +103,7 @@ class Entry:
     version : str
         From :func:`sclcs.spi.versions.operator_version`.
     checksum : str
-        Of the chunk, from :func:`sclcs.store.codec.checksum_of`.
+        Of the chunk, from :func:`checksum_of`.
     seconds : float
         CPU time in the kernel; operators of a family share theirs equally.
     exceptions : dict of int to (str, str)
@@ -84,7 +137,7 @@ class PieceContent:
         What became of its operators.
     spans : mapping of str to tuple of int
         Start and length of their chunks in the file; not of those that were not kept.
-    place : mapping
+    origin : mapping
         Family, block, block size and samples (a digest), so that a file in the wrong place is
         noticed, and a store can be told from its pieces.
     damaged : bool
@@ -93,7 +146,7 @@ class PieceContent:
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
     spans: Mapping[str, Span] = field(default_factory=dict)
-    place: Mapping[str, object] = field(default_factory=dict)
+    origin: Mapping[str, object] = field(default_factory=dict)
     damaged: bool = False
 
 
@@ -104,9 +157,9 @@ def _read(path: Path) -> PieceContent:
             head = stream.read(length)
         if checksum_of(head) == DAMAGED:
             return PieceContent(damaged=True)
-        content = json.loads(head[:-4])
-        place = content["place"]
-        if path.parent.name != place["family"] or path.name.split(".")[2] != str(place["block"]):
+        content = json.loads(head[:-CHECKSUM_BYTES])
+        origin = content["origin"]
+        if path.parent.name != origin["family"] or path.name.split(".")[2] != str(origin["block"]):
             return PieceContent(damaged=True)
         entries = {name: _entry(row) for name, row in content["operators"].items()}
         spans, start = {}, _LENGTH.size + length
@@ -117,15 +170,15 @@ def _read(path: Path) -> PieceContent:
         return PieceContent()
     except (OSError, ValueError, LookupError, TypeError, AttributeError, struct.error):
         return PieceContent(damaged=True)
-    return PieceContent(entries, spans, place)
+    return PieceContent(entries, spans, origin)
 
 
 def _entry(row: dict[str, object]) -> Entry:
-    told = row.pop("exceptions")
-    if not isinstance(told, dict):
+    exceptions = row.pop("exceptions")
+    if not isinstance(exceptions, dict):
         raise TypeError("exceptions are by sample")
-    exceptions = {int(sample): (str(status), str(why)) for sample, (status, why) in told.items()}
-    return Entry(exceptions=exceptions, **row)  # type: ignore[arg-type]
+    pairs = {int(sample): (str(status), str(why)) for sample, (status, why) in exceptions.items()}
+    return Entry(exceptions=pairs, **row)  # type: ignore[arg-type]
 
 
 _pieces = ReadOnce(_read, most=8192)
@@ -143,24 +196,13 @@ def write_piece_file(
     entries: Mapping[str, Entry],
     chunks: Mapping[str, bytes],
 ) -> None:
-    """Write a piece in one step.
-
-    Parameters
-    ----------
-    layout : StoreLayout
-    family : str
-    block : int
-    entries : mapping of str to Entry
-        What became of operators.
-    chunks : mapping of str to bytes
-        Their chunks, from :func:`sclcs.store.codec.encode_chunk`, as far as they are kept.
-    """
+    """Write a piece in one step: what became of operators, and their chunks if they are kept."""
     path, metadata = layout.piece_file(family, block), layout.metadata()
     grid = metadata.families[family]
     names = [name for name in grid.operators if name in entries]
     kept = [name for name in names if name in chunks]
     content = {
-        "place": {
+        "origin": {
             "family": family,
             "block": block,
             "block_size": grid.block_size,
@@ -187,36 +229,28 @@ def write_piece_file(
 def remove_from_piece(
     layout: StoreLayout, family: str, block: int, operators: Collection[str], *, entries: bool
 ) -> int:
-    """Remove operators from a piece; return how many bytes smaller it is.
+    """Remove matrices of operators from a piece; return how many bytes smaller it is.
 
-    Parameters
-    ----------
-    layout : StoreLayout
-    family : str
-    block : int
-    operators : collection of str
-    entries : bool
-        Whether also what became of them is forgotten; else only their matrices go.
+    With `entries` what became of them is forgotten as well.
     """
     path = layout.piece_file(family, block)
     held = read_piece(path)
     gone = (held.entries if entries else held.spans).keys() & set(operators)
     if not gone:
         return 0
-    before = path.stat().st_size
+    content = path.read_bytes()
     rest = {name: e for name, e in held.entries.items() if not (entries and name in gone)}
     if not rest:
         path.unlink()
         _pieces.forget(path)
-        return before
-    content = path.read_bytes()
+        return len(content)
     chunks = {
         name: content[start : start + size]
         for name, (start, size) in held.spans.items()
         if name not in gone
     }
     write_piece_file(layout, family, block, rest, chunks)
-    return before - path.stat().st_size
+    return len(content) - path.stat().st_size
 
 
 @dataclass(frozen=True)
@@ -280,21 +314,7 @@ def find_chunks(layout: StoreLayout, family: str, block: int) -> dict[str, Store
 def read_rows(
     layout: StoreLayout, operator: str, rows: NDArray[np.int64], done: Mapping[int, StoredChunk]
 ) -> NDArray[np.float32]:
-    """Read matrices of an operator.
-
-    Parameters
-    ----------
-    layout : StoreLayout
-    operator : str
-    rows : array of int
-        Which samples, in any order.
-    done : mapping of int to StoredChunk
-        By block; samples of other blocks are NaN.
-
-    Returns
-    -------
-    array of float32, shape (sample, source, target)
-    """
+    """Read matrices (row, source, target); those of samples of blocks not in `done` are NaN."""
     shape = layout.chunk_shape(operator_facts()[operator].family)
     found = np.full((len(rows), *shape[1:]), np.nan, dtype=np.float32)
     block_of_row = rows // shape[0]

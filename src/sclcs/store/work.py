@@ -1,16 +1,15 @@
-"""Matrices that another store of the same cohort holds already: copied, not computed again.
+"""A piece of work, as a worker does it: what other stores hold is copied, the rest is computed.
 
-A run computes an operator on the core-set first and perhaps on everybody later, or the other way
-round. Seeds and kernels know nothing of the block a sample is in, so its matrix is the same.
+A run computes an operator on the core-set first and perhaps on the full cohort later, or the other
+way round. Seeds and kernels know nothing of the block a sample is in, so its matrix is the same.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 import uuid
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,28 +25,20 @@ from sclcs.spi import (
     Status,
     check_signals,
     compute_block,
-    operator_facts,
     operator_stamps,
     sample_seeds,
 )
 from sclcs.store.fc_store import FCStore
 from sclcs.store.layout import Piece, StoreLayout
-from sclcs.store.pieces import StoredChunk, find_chunks, read_rows
+from sclcs.store.pieces import find_chunks, read_rows
 from sclcs.store.writer import write_piece
 
-__all__ = [
-    "KnownRows",
-    "PieceOrder",
-    "PieceReport",
-    "do_piece",
-    "known_rows",
-    "make_orders",
-    "read_known",
-    "rows_in",
-]
-
-
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+#: Rows of a block, and what became of an operator on them.
+Part = tuple[Integers, OperatorOutcome]
+
+BLOCKS_IN_MEMORY = 2  # the families of a block come one after another
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +56,6 @@ class KnownRows:
     layout: StoreLayout
     rows: Integers
 
-    def of_block(self, rows: slice) -> KnownRows:
-        """Return the same for some samples."""
-        return KnownRows(self.layout, self.rows[rows])
-
-
-def known_rows(store: FCStore, sample_ids: Sequence[str], fingerprint: str) -> KnownRows | None:
-    """Return where samples are in a store; None if it is of another cohort or has none of them."""
-    if store.fingerprint != fingerprint:
-        return None
-    return rows_in(store, sample_ids)
-
 
 def rows_in(store: FCStore, sample_ids: Sequence[str]) -> KnownRows | None:
     """Return where samples are in a store that is known to be of the same signals."""
@@ -83,72 +63,44 @@ def rows_in(store: FCStore, sample_ids: Sequence[str]) -> KnownRows | None:
     return KnownRows(store.layout, rows) if (rows >= 0).any() else None
 
 
-def read_known(known: KnownRows, piece: Piece, seed: int) -> dict[str, OperatorOutcome]:
-    """Read what another store holds of a piece.
+def read_known(known: KnownRows, piece: Piece, seed: int) -> dict[str, Part]:
+    """Read what another store holds of a piece, whose block's samples `known` is about.
 
-    Parameters
-    ----------
-    known : KnownRows
-        For the samples of the piece's block.
-    piece : Piece
-    seed : int
-        The user's.
-
-    Returns
-    -------
-    dict of str to OperatorOutcome
-        By operator, on the samples that are there, in order; the seconds are what these took
-        there. Operators that were not computed on all of them, or by other code or with another
-        seed, or that are damaged, are left out.
+    The seconds are what the matrices took there. Operators that were not computed on all of the
+    samples that are there, or by other code or with another seed, or that are damaged, are left
+    out.
     """
-    rows = known.rows[known.rows >= 0]
+    here = np.flatnonzero(known.rows >= 0)
+    rows, layout = known.rows[here], known.layout
     if not len(rows):
         return {}
-    layout, today = known.layout, operator_stamps(piece.operators, seed)
-    size = layout.grid(piece.family).block_size
-    blocks, counts = np.unique(rows // size, return_counts=True)
-    records = {block: find_chunks(layout, piece.family, block) for block in blocks.tolist()}
-    weights = {
+    blocks, inside = np.divmod(rows, layout.grid(piece.family).block_size)
+    indices = list(zip(blocks.tolist(), inside.tolist(), strict=True))
+    shares = {
         block: count / _length(layout.block_rows(piece.family, block))
-        for block, count in zip(blocks.tolist(), counts.tolist(), strict=True)
+        for block, count in Counter(blocks.tolist()).items()
     }
-    stamps, found = layout.metadata().stamps, {}
-    for name in piece.operators:
-        chunks = {block: record[name] for block, record in records.items() if name in record}
-        if stamps.get(name) == today[name] and len(chunks) == len(records):
-            outcome = _read(layout, name, rows, chunks, weights)
-            if outcome is not None:
-                found[name] = outcome
+    chunks = {block: find_chunks(layout, piece.family, block) for block in shares}
+    found: dict[str, Part] = {}
+    for name, stamp in operator_stamps(piece.operators, seed).items():
+        own = {block: chunk[name] for block, chunk in chunks.items() if name in chunk}
+        if len(own) < len(chunks) or any(chunk.entry.stamp != stamp for chunk in own.values()):
+            continue
+        try:
+            matrices = read_rows(layout, name, rows, own).astype(np.float64)
+        except DamagedStoreError:  # or not kept
+            continue
+        pairs = [
+            own[block].entry.exceptions.get(row, (str(Status.OK), "")) for block, row in indices
+        ]
+        status, reason = [Status(state) for state, _ in pairs], [why for _, why in pairs]
+        seconds = sum(chunk.entry.seconds * shares[block] for block, chunk in own.items())
+        found[name] = here, OperatorOutcome(matrices, status, reason, seconds)
     return found
 
 
 def _length(rows: slice) -> int:
     return int(rows.stop - rows.start)
-
-
-def _read(
-    layout: StoreLayout,
-    operator: str,
-    rows: Integers,
-    chunks: Mapping[int, StoredChunk],
-    weights: Mapping[int, float],
-) -> OperatorOutcome | None:
-    """Read an operator on some rows; None if a chunk is damaged or was not kept."""
-    try:
-        matrices = read_rows(layout, operator, rows, chunks).astype(np.float64)
-    except DamagedStoreError:
-        return None
-    size = layout.grid(operator_facts()[operator].family).block_size
-    states = []
-    for row in rows.tolist():
-        block, inside = divmod(row, size)
-        states.append(chunks[block].entry.exceptions.get(inside, (str(Status.OK), "")))
-    seconds = sum(chunk.entry.seconds * weights[block] for block, chunk in chunks.items())
-    status = [Status(state) for state, _ in states]
-    return OperatorOutcome(matrices, status, [why for _, why in states], seconds)
-
-
-Seeds = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -165,24 +117,21 @@ class PieceOrder:
         What to compute.
     signals : ndarray or LazySignals, shape (sample, region, time)
         The block's samples; a lazy view is read by the worker.
+    lengths : ndarray of int
+        Time points of each sample.
     seed : int
         The user's seed.
-    memory_bytes : int
-        Budget for intermediates.
     known : tuple of KnownRows
         Other stores that may hold some of the block's matrices.
-    lengths : ndarray of int, optional
-        Time points of each sample, where they may differ.
     """
 
     computation: str
     layout: StoreLayout
     piece: Piece
     signals: SignalArray
+    lengths: Integers
     seed: int
-    memory_bytes: int
     known: tuple[KnownRows, ...] = ()
-    lengths: NDArray[np.int64] | None = None
 
     def __str__(self) -> str:
         return f"{self.piece.family} on block {self.piece.block} of {self.layout.path}"
@@ -197,20 +146,14 @@ class PieceReport:
     piece : Piece
         Which.
     matrices : int
-        Number of matrices computed: operators times samples.
-    seconds : float
-        From start to end, reading and writing included.
+        Number of matrices computed, not copied: operators times samples.
     kernel_seconds : float
         CPU time inside the operators.
-    planned : int
-        Number of matrices that it was to bring, computed or copied.
     """
 
     piece: Piece
     matrices: int
-    seconds: float
     kernel_seconds: float
-    planned: int = 0
 
 
 def make_orders(
@@ -221,162 +164,108 @@ def make_orders(
     known: Sequence[KnownRows] = (),
 ) -> Iterator[PieceOrder]:
     """Yield the orders of pieces one by one: a large cohort never has all in memory."""
-    unique = uuid.uuid4().hex
+    unique, signals = uuid.uuid4().hex, cohort.signals
     for piece in pieces:
         rows = layout.block_rows(piece.family, piece.block)
-        signals = cohort.signals
         lazy = isinstance(signals, LazySignals)
         yield PieceOrder(
             unique,
             layout,
             piece,
             signals.take(np.arange(rows.start, rows.stop)) if lazy else signals[rows],
-            seed,
-            DEFAULT_MEMORY,
-            tuple(other.of_block(rows) for other in known),
             cohort.lengths[rows],
+            seed,
+            tuple(KnownRows(other.layout, other.rows[rows]) for other in known),
         )
 
 
 def do_piece(order: PieceOrder) -> PieceReport:
     """Do a piece of work; see the module's docstring."""
-    started = time.perf_counter()
-    rows = order.layout.block_rows(order.piece.family, order.piece.block)
-    size = rows.stop - rows.start
-    copied = _copies(order)
-    outcomes: dict[str, OperatorOutcome] = {}
-    n_computed, seconds = 0, 0.0
-    for there, names in _alike(order.piece.operators, copied, size):
-        found = _compute(order, names, ~there)
-        seconds += sum(outcome.seconds for outcome in found.values())
-        n_computed += len(names) * int((~there).sum())
-        for name in names:
-            before = copied[name][1] if name in copied else None
-            outcomes[name] = _joined(there, before, found[name])
-    spent = {name: outcome.seconds for name, (_, outcome) in copied.items()}
-    write_piece(order.layout, order.piece, outcomes, order.seed, spent)
-    taken, planned = time.perf_counter() - started, len(order.piece.operators) * size
-    return PieceReport(order.piece, n_computed, taken, seconds, planned)
-
-
-Flags = NDArray[np.bool_]
-#: By operator: which samples of the block are known, and what became of these.
-Copies = dict[str, tuple[Flags, OperatorOutcome]]
-
-
-def _copies(order: PieceOrder) -> Copies:
-    """Read what other stores hold; the first that has an operator serves."""
-    found: Copies = {}
-    for known in order.known:
-        for name, outcome in read_known(known, order.piece, order.seed).items():
-            found.setdefault(name, (known.rows >= 0, outcome))
-    return found
-
-
-def _alike(
-    operators: tuple[str, ...], copied: Mapping[str, tuple[Flags, OperatorOutcome]], size: int
-) -> list[tuple[Flags, list[str]]]:
-    """Group operators that are known on the same samples: they are computed together."""
-    nothing = np.zeros(size, dtype=np.bool_)
+    names, size = order.piece.operators, len(order.lengths)
+    parts: dict[str, list[Part]] = {name: [] for name in names}
+    for known in order.known:  # the first that has an operator serves
+        for name, part in read_known(known, order.piece, order.seed).items():
+            parts[name] = parts[name] or [part]
+    copied_seconds = {name: own[0][1].seconds for name, own in parts.items() if own}
+    # Operators that are known on the same samples are computed together.
     groups: dict[bytes, tuple[Flags, list[str]]] = {}
-    for name in operators:
-        there = copied[name][0] if name in copied else nothing
-        groups.setdefault(there.tobytes(), (there, []))[1].append(name)
-    return list(groups.values())
+    for name in names:
+        missing = np.ones(size, dtype=np.bool_)
+        for rows, _ in parts[name]:
+            missing[rows] = False
+        groups.setdefault(missing.tobytes(), (missing, []))[1].append(name)
+    n_computed, seconds = 0, 0.0
+    for missing, group in groups.values():
+        for rows, outcomes in _compute(order, group, missing):
+            for name in group:
+                parts[name].append((rows, outcomes[name]))
+                seconds += outcomes[name].seconds
+        n_computed += len(group) * int(missing.sum())
+    joined = {name: _joined(own, size) for name, own in parts.items()}
+    write_piece(order.layout, order.piece, joined, order.seed, copied_seconds)
+    return PieceReport(order.piece, n_computed, seconds)
 
 
-def _compute(order: PieceOrder, names: list[str], rows: Flags) -> dict[str, OperatorOutcome]:
-    """Compute operators on some samples of the block."""
-    if not rows.any():
-        nothing = np.empty((0, order.layout.n_regions, order.layout.n_regions))
-        return {name: OperatorOutcome(nothing, [], []) for name in names}
-    found: list[tuple[NDArray[np.int64], dict[str, OperatorOutcome]]] = []
-    for part in _blocks.get(order):
-        chosen = rows[part.rows]
+def _compute(
+    order: PieceOrder, names: Sequence[str], wanted: Flags
+) -> Iterator[tuple[Integers, dict[str, OperatorOutcome]]]:
+    """Compute operators on some samples of the block, those of one length at a time."""
+    for samples in _samples(order) if wanted.any() else ():
+        chosen = wanted[samples.rows]
         if chosen.any():
-            outcomes = compute_block(
-                part.signals if chosen.all() else part.signals[chosen],
-                names,
-                sample_seeds=part.seeds[chosen],
-                memory_bytes=order.memory_bytes,
+            signals = samples.signals if chosen.all() else samples.signals[chosen]
+            yield (
+                samples.rows[chosen],
+                compute_block(
+                    signals,
+                    list(names),
+                    sample_seeds=samples.seeds[chosen],
+                    memory_bytes=DEFAULT_MEMORY,
+                ),
             )
-            found.append((part.rows[chosen], outcomes))
-    if len(found) == 1:
-        return found[0][1]
-    order_of_rows = np.argsort(np.concatenate([indices for indices, _ in found]))
-    return {name: _in_order([part[name] for _, part in found], order_of_rows) for name in names}
 
 
-def _in_order(parts: list[OperatorOutcome], order: NDArray[np.int64]) -> OperatorOutcome:
-    """Join what became of samples of different lengths, in the order of the block."""
-    status = [state for part in parts for state in part.status]
-    reason = [why for part in parts for why in part.reason]
-    return OperatorOutcome(
-        np.concatenate([part.matrices for part in parts])[order],
-        [status[place] for place in order],
-        [reason[place] for place in order],
-        sum(part.seconds for part in parts),
-    )
-
-
-def _joined(
-    there: Flags, copied: OperatorOutcome | None, computed: OperatorOutcome
-) -> OperatorOutcome:
-    """Put what was copied and what was computed into the order of the block."""
-    if copied is None:
-        return computed
-    matrices = np.empty((len(there), *copied.matrices.shape[1:]))
-    matrices[there], matrices[~there] = copied.matrices, computed.matrices
-    status: list[Status] = []
-    reason: list[str] = []
-    sources = {True: iter(zip(copied.status, copied.reason, strict=True))}
-    sources[False] = iter(zip(computed.status, computed.reason, strict=True))
-    for known in there.tolist():
-        state, why = next(sources[known])
-        status.append(state)
-        reason.append(why)
-    return OperatorOutcome(matrices, status, reason, copied.seconds + computed.seconds)
+def _joined(parts: Sequence[Part], size: int) -> OperatorOutcome:
+    """Put what was copied and computed into the order of the block."""
+    if len(parts) == 1:
+        return parts[0][1]
+    matrices = np.empty((size, *parts[0][1].matrices.shape[1:]))
+    status, reason = [Status.OK] * size, [""] * size
+    for rows, outcome in parts:
+        matrices[rows] = outcome.matrices
+        for row, state, why in zip(rows.tolist(), outcome.status, outcome.reason, strict=True):
+            status[row], reason[row] = state, why
+    return OperatorOutcome(matrices, status, reason, sum(one.seconds for _, one in parts))
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Samples:
     """The samples of a block that have one length."""
 
-    rows: NDArray[np.int64]
+    rows: Integers
     signals: Array
-    seeds: Seeds
+    seeds: NDArray[np.uint64]
 
 
-def _parts(order: PieceOrder) -> list[_Part]:
-    signals = np.asarray(order.signals)
-    everything = np.full(len(signals), signals.shape[2], dtype=np.int64)
-    parts = []
-    for length, rows in by_length(everything if order.lengths is None else order.lengths):
+_recent: OrderedDict[tuple[str, int, int], list[_Samples]] = OrderedDict()
+_lock = threading.Lock()  # a Dask worker may run several threads
+
+
+def _samples(order: PieceOrder) -> list[_Samples]:
+    """Return the block's samples by their length; the blocks read last are kept."""
+    rows = order.layout.block_rows(order.piece.family, order.piece.block)
+    key = (order.computation, rows.start, rows.stop)
+    with _lock:
+        if key not in _recent:
+            _recent[key] = list(_read_samples(np.asarray(order.signals), order))
+        _recent.move_to_end(key)
+        while len(_recent) > BLOCKS_IN_MEMORY:
+            _recent.popitem(last=False)
+        return _recent[key]
+
+
+def _read_samples(signals: Array, order: PieceOrder) -> Iterator[_Samples]:
+    for length, rows in by_length(order.lengths):
         whole = len(rows) == len(signals) and length == signals.shape[2]
         batch = check_signals(signals if whole else signals[rows][:, :, :length])
-        parts.append(_Part(rows, batch, sample_seeds(batch, order.seed)))
-    return parts
-
-
-class _RecentBlocks:
-    """The blocks read last: the families of a block come one after another."""
-
-    def __init__(self, kept: int) -> None:
-        self._kept = kept
-        self._blocks: OrderedDict[tuple[str, int, int], list[_Part]] = OrderedDict()
-        self._lock = threading.Lock()  # a Dask worker may run several threads
-
-    def get(self, order: PieceOrder) -> list[_Part]:
-        """Return the signals and seeds of the order's block, by their length."""
-        rows = order.layout.block_rows(order.piece.family, order.piece.block)
-        key = (order.computation, rows.start, rows.stop)
-        with self._lock:
-            if key not in self._blocks:
-                self._blocks[key] = _parts(order)
-            self._blocks.move_to_end(key)
-            while len(self._blocks) > self._kept:
-                self._blocks.popitem(last=False)
-            return self._blocks[key]
-
-
-_blocks = _RecentBlocks(kept=2)
+        yield _Samples(rows, batch, sample_seeds(batch, order.seed))

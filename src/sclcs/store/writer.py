@@ -35,32 +35,28 @@ from sclcs.spi import (
     operator_facts,
     operator_stamps,
 )
-from sclcs.store.codec import checksum_of, encode_chunk
 from sclcs.store.fc_store import SAMPLES_FILE, FCStore
-from sclcs.store.layout import Piece, StoreLayout, grid_for
-from sclcs.store.metadata import MATRICES, Grid, Metadata, OperatorRow, write_metadata
+from sclcs.store.layout import (
+    MATRICES,
+    Grid,
+    Metadata,
+    OperatorRow,
+    Piece,
+    StoreLayout,
+    grid_for,
+    write_metadata,
+)
 from sclcs.store.pieces import (
     Entry,
     PieceContent,
+    checksum_of,
+    encode_chunk,
     find_chunks,
     read_piece,
     remove_from_piece,
     write_piece_file,
 )
 
-__all__ = [
-    "add_operators",
-    "create_store",
-    "drop_matrices",
-    "forget_operators",
-    "note_complete",
-    "open_or_repair",
-    "outdated_operators",
-    "remove_leftovers",
-    "write_piece",
-]
-
-Singles = NDArray[np.float32]
 _SOFTWARE = ("numpy", "scipy", "numba", "zarr")
 
 _log = get_logger(__name__)
@@ -85,10 +81,6 @@ def create_store(
         Of the whole cohort.
     block_size : int, optional
         Samples per piece; by default chosen for every family by its cost.
-
-    Returns
-    -------
-    FCStore
     """
     with atomic_directory(path) as folder:
         (folder / MATRICES).mkdir()
@@ -135,20 +127,11 @@ def add_operators(store: FCStore, operators: Iterable[str], seed: int = 0) -> No
 
     Operators that draw random numbers and are there with another seed are taken out first:
     no seed decides the numbers of the others, so they stay. So are those that were not kept.
-
-    Parameters
-    ----------
-    store : FCStore
-        The store.
-    operators : iterable of str
-        Catalogue identifiers.
-    seed : int
-        Of the operators that draw random numbers.
     """
-    wanted = operator_stamps(operators, seed)
-    _refuse_other_versions(store, store.stamps, wanted)
+    wanted, known = operator_stamps(operators, seed), store.stamps
+    _refuse_other_versions(store, known, wanted)
     again = [name for name in store.not_kept if name in wanted]
-    forget_operators(store, [*again, *outdated_operators(store.stamps, wanted)])
+    forget_operators(store, [*again, *outdated_operators(known, wanted)])
     metadata = store.layout.metadata()
     new = {
         name: OperatorRow(stamp.version, stamp.seed)
@@ -156,14 +139,11 @@ def add_operators(store: FCStore, operators: Iterable[str], seed: int = 0) -> No
         if name not in metadata.operators
     }
     if new:
-        grids = {
-            family: _grid(store, family, names) for family, names in family_members(new).items()
-        }
+        members = family_members(new).items()
+        grids = {family: _grid(store, family, names) for family, names in members}
         changed = metadata.changed({**metadata.operators, **new})
-        with explain_write_errors(store.path):
-            write_metadata(
-                store.layout.path, replace(changed, families={**metadata.families, **grids})
-            )
+        changed = replace(changed, families={**metadata.families, **grids})
+        write_metadata(store.layout.path, changed)
 
 
 def _grid(store: FCStore, family: str, names: Sequence[str]) -> Grid:
@@ -199,15 +179,7 @@ def _refuse_other_versions(
 
 
 def forget_operators(store: FCStore, operators: Iterable[str]) -> None:
-    """Take operators out of a store, so that they are computed again.
-
-    Parameters
-    ----------
-    store : FCStore
-        The store.
-    operators : iterable of str
-        Catalogue identifiers; those that are not in the store are passed over.
-    """
+    """Take operators out of a store, as far as they are there, so that they are computed again."""
     layout, metadata = store.layout, store.layout.metadata()
     present = [name for name in operators if name in metadata.operators]
     if not present:
@@ -215,56 +187,44 @@ def forget_operators(store: FCStore, operators: Iterable[str]) -> None:
     # They must not count as complete while they go: killed in between, the rest is work to do.
     rows = {name: row for name, row in metadata.operators.items() if name not in present}
     half = {name: replace(metadata.operators[name], complete=False) for name in present}
-    with explain_write_errors(store.path):
-        write_metadata(layout.path, metadata.changed({**rows, **half}))
-        _remove(layout, present, entries=True)
-        write_metadata(layout.path, metadata.changed(rows))
+    write_metadata(layout.path, metadata.changed({**rows, **half}))
+    _remove(layout, present, entries=True)
+    write_metadata(layout.path, metadata.changed(rows))
 
 
 def drop_matrices(store: FCStore, operators: Iterable[str]) -> int:
-    """Remove the matrices of operators; what became of them stays known.
+    """Remove the matrices of operators that are complete; return how many bytes were freed.
 
-    The list of operators says so first: killed in between, nothing is taken for damaged.
-
-    Parameters
-    ----------
-    store : FCStore
-        No other process may write to it.
-    operators : iterable of str
-        Catalogue identifiers; those that are not complete are passed over.
-
-    Returns
-    -------
-    int
-        How many bytes were freed.
+    What became of them stays known. The list of operators says so first: killed in between,
+    nothing is taken for damaged. No other process may write to the store.
     """
-    layout, metadata = store.layout, store.layout.metadata()
     done = {*store.complete_operators, *store.not_kept}
     wanted = [name for name in dict.fromkeys(operators) if name in done]
-    rows = {name: replace(metadata.operators[name], kept=False) for name in wanted}
-    changed = metadata.changed({**metadata.operators, **rows})
-    with explain_write_errors(store.path):
-        if changed != metadata:
-            write_metadata(layout.path, changed)
-        return _remove(layout, wanted, entries=False)
+    known = store.layout.metadata().operators
+    _note(store, {name: replace(known[name], kept=False) for name in wanted})
+    return _remove(store.layout, wanted, entries=False)
 
 
 def _remove(layout: StoreLayout, operators: Iterable[str], *, entries: bool) -> int:
-    return sum(
-        remove_from_piece(layout, family, block, names, entries=entries)
-        for family, names in family_members(operators).items()
-        for block in range(layout.n_blocks(family))
-    )
+    with explain_write_errors(layout.path):
+        return sum(
+            remove_from_piece(layout, family, block, names, entries=entries)
+            for family, names in family_members(operators).items()
+            for block in range(layout.n_blocks(family))
+        )
 
 
 def note_complete(store: FCStore, operators: Iterable[str]) -> None:
     """Write down that operators are done on every sample: what is missing later is damage."""
+    known = store.layout.metadata().operators
+    _note(store, {name: replace(known[name], complete=True) for name in operators})
+
+
+def _note(store: FCStore, rows: Mapping[str, OperatorRow]) -> None:
     metadata = store.layout.metadata()
-    rows = {name: replace(metadata.operators[name], complete=True) for name in operators}
     changed = metadata.changed({**metadata.operators, **rows})
     if changed != metadata:
-        with explain_write_errors(store.path):
-            write_metadata(store.layout.path, changed)
+        write_metadata(store.layout.path, changed)
 
 
 def remove_leftovers(layout: StoreLayout) -> None:
@@ -285,9 +245,7 @@ def write_piece(
     Parameters
     ----------
     layout : StoreLayout
-        Where.
     piece : Piece
-        What was done.
     outcomes : mapping of str to OperatorOutcome
         From :func:`sclcs.spi.compute_block`, one per operator of the piece.
     seed : int
@@ -330,7 +288,7 @@ def _exceptions(outcome: OperatorOutcome, too_large: Sequence[int]) -> dict[int,
     return found
 
 
-def _as_float32(matrices: Array) -> tuple[Singles, list[int]]:
+def _as_float32(matrices: Array) -> tuple[NDArray[np.float32], list[int]]:
     """Round to float32; what does not fit becomes NaN, and its samples are named."""
     with np.errstate(over="ignore"):
         values = matrices.astype(np.float32)
@@ -343,7 +301,8 @@ def open_or_repair(path: Path, chosen: Cohort, whole: Cohort) -> FCStore:
     """Open a store; a table or metadata that is damaged is written again from the cohort.
 
     A store that was made before its cohort was labelled (`sclcs cohort label`) takes the new
-    metadata: the signals, and so the matrices, are the same.
+    metadata: the signals, and so the matrices, are the same. Matrices may still be damaged;
+    filling the store finds that out.
 
     Parameters
     ----------
@@ -353,11 +312,6 @@ def open_or_repair(path: Path, chosen: Cohort, whole: Cohort) -> FCStore:
         The samples that it should hold, in order.
     whole : Cohort
         All its samples, of whom the store may hold some.
-
-    Returns
-    -------
-    FCStore
-        Its matrices may still be damaged; filling it finds that out.
     """
     try:
         store = FCStore.open(path)
@@ -376,8 +330,7 @@ def open_or_repair(path: Path, chosen: Cohort, whole: Cohort) -> FCStore:
     metadata = store.layout.metadata()
     old = metadata.about
     new = _about(chosen, whole.fingerprint, old["block_size"]) | {"samples": old["samples"]}
-    with explain_write_errors(path):
-        _describe(path.absolute(), replace(metadata, about=new), chosen)
+    _describe(path.absolute(), replace(metadata, about=new), chosen)
     return FCStore.open(path)
 
 
@@ -389,47 +342,45 @@ def _repair(path: Path, chosen: Cohort, whole: Cohort, why: DamagedStoreError) -
     """
     layout = StoreLayout(path.absolute(), len(chosen), chosen.n_regions)
     ours = [whole.fingerprint, *earlier_fingerprints(whole.provenance)]
-    digests = {_samples_digest(fingerprint, chosen): fingerprint for fingerprint in ours}
     pieces = [read_piece(file) for file in sorted(layout.path.glob(f"{MATRICES}/*/c.*"))]
     metadata = _from_pieces(pieces)
-    told = {str(held.place["samples"]) for held in pieces if held.place}
+    samples = {str(held.origin["samples"]) for held in pieces if held.origin}
     try:
         there = layout.metadata()
     except SclcsError:
         pass
     else:
-        told.add(there.about["samples"])
+        samples.add(there.about["samples"])
         metadata = replace(
             metadata.changed({**metadata.operators, **there.operators}),
             about=there.about,
             families={**metadata.families, **there.families},
         )
-    if not told:
+    if not samples:
         raise why
-    if not told <= digests.keys() or len(told) > 1:
+    if len(samples) > 1 or not samples <= {_samples_digest(one, chosen) for one in ours}:
         raise InputError(
             f"The FC store {path} is damaged and seems to be of another cohort or core-set, so it "
             "is not repaired; choose another folder."
         ) from why
     _log.warning("Writing the table and the metadata of %s again from the cohort.", path)
     block_size = metadata.about.get("block_size")
-    about = _about(chosen, whole.fingerprint, block_size) | {"samples": told.pop()}
-    with explain_write_errors(path):
-        _describe(layout.path, replace(metadata, about=about), chosen)
+    about = _about(chosen, whole.fingerprint, block_size) | {"samples": samples.pop()}
+    _describe(layout.path, replace(metadata, about=about), chosen)
     store = FCStore.open(path)
     note_complete(store, [*store.complete_operators, *store.not_kept])
 
 
 def _from_pieces(pieces: Iterable[PieceContent]) -> Metadata:
     """Return which operators there are, as far as pieces tell."""
-    facts, rows, grids = operator_facts(), dict[str, OperatorRow](), dict[str, Grid]()
+    known, rows, grids = operator_facts(), dict[str, OperatorRow](), dict[str, Grid]()
     for held in pieces:
         for name, entry in held.entries.items():
-            if name in facts:
+            if name in known:
                 kept = name in held.spans or (name in rows and rows[name].kept)
                 rows[name] = OperatorRow(entry.version, entry.seed, kept)
-        if held.place and held.entries.keys() & facts.keys():
-            family, size = str(held.place["family"]), held.place["block_size"]
+        if held.origin and held.entries.keys() & known.keys():
+            family, size = str(held.origin["family"]), held.origin["block_size"]
             if isinstance(size, int):
                 grids[family] = grid_for(family, size)
     return replace(Metadata({}).changed(rows), families=grids)

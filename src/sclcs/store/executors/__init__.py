@@ -19,14 +19,6 @@ from typing import Protocol, Self, TypeVar
 from sclcs._core import InputError, UnknownNameError
 from sclcs.settings import DEFAULT_EXECUTOR
 
-__all__ = [
-    "Executor",
-    "ExecutorChoice",
-    "ExecutorKind",
-    "executor_kinds",
-    "find_executor",
-]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -87,13 +79,7 @@ class ExecutorKind:
 
 @dataclass(frozen=True)
 class ExecutorChoice:
-    """An executor with its argument, as the user wrote it.
-
-    Parameters
-    ----------
-    kind : ExecutorKind
-    argument : str
-    """
+    """An executor with its argument, as the user wrote it."""
 
     kind: ExecutorKind
     argument: str
@@ -130,16 +116,12 @@ def executor_kinds() -> Mapping[str, ExecutorKind]:
 def find_executor(on: str | None = None) -> ExecutorChoice:
     """Return the executor that a string such as ``local:4`` names; one process if None."""
     name, colon, argument = (DEFAULT_EXECUTOR if on is None else on).partition(":")
-    if name not in executor_kinds():
-        raise UnknownNameError(
-            f"Unknown executor {name!r}; the known ones are {', '.join(_examples())}."
-        )
-    kind = executor_kinds()[name]
+    kinds = executor_kinds()
+    if name not in kinds:
+        examples = ", ".join(kind.example for kind in kinds.values())
+        raise UnknownNameError(f"Unknown executor {name!r}; the known ones are {examples}.")
+    kind = kinds[name]
     if not colon or not argument:
         raise InputError(f"Expected {kind.argument} after {name}:, for example {kind.example}.")
     kind.check(argument)
     return ExecutorChoice(kind, argument)
-
-
-def _examples() -> list[str]:
-    return [kind.example for kind in executor_kinds().values()]

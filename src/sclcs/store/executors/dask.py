@@ -6,14 +6,11 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from itertools import islice
-from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from sclcs._core import InputError, WorkerDiedError, import_extra
 from sclcs.store.executors import ExecutorKind
-
-__all__ = ["KIND", "DaskExecutor"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,11 +30,6 @@ class DaskExecutor:
     What a worker was doing when it died is done again by another one. Many small pieces travel
     together, and only a bounded number of such batches is on the cluster at any moment, so that
     any number of pieces is no burden to the scheduler.
-
-    Parameters
-    ----------
-    scheduler : str
-        Address, for example ``tcp://10.0.0.1:8786``.
     """
 
     def __init__(self, scheduler: str) -> None:
@@ -51,10 +43,7 @@ class DaskExecutor:
                 self._scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False
             )
         except (OSError, ValueError) as error:
-            raise InputError(
-                f"No Dask scheduler answers at {self._scheduler} ({error}); start one with "
-                "`dask scheduler` and give its address, for example tcp://127.0.0.1:8786."
-            ) from error
+            raise InputError(_silent(self._scheduler, error)) from error
         try:
             self._client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
         except TimeoutError as error:
@@ -65,12 +54,7 @@ class DaskExecutor:
             ) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._client.close(timeout=SECONDS_TO_CLOSE)
         if isinstance(error, CancelledError | self._distributed.comm.core.CommClosedError):
             raise WorkerDiedError(
@@ -92,7 +76,7 @@ class DaskExecutor:
     def prepare(self, functions: Sequence[Callable[[], None]]) -> None:
         """Compile on one worker of each machine; the others find the kernels on its disk."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        one_per_host = {facts["host"]: address for address, facts in workers.items()}
+        one_per_host = {worker["host"]: address for address, worker in workers.items()}
         futures = [
             self._client.submit(
                 _call_all, list(functions), pure=False, workers=[address], allow_other_workers=True
@@ -141,17 +125,21 @@ def _call_each(function: Callable[[Item], Result], batch: list[Item]) -> list[Re
 
 def reach_scheduler(address: str) -> None:
     """Raise if nothing listens at an address; Dask itself would try for half a minute."""
-    place = urlsplit(address if "//" in address else f"tcp://{address}")
-    if place.scheme not in {"tcp", "tls"}:
+    url = urlsplit(address if "//" in address else f"tcp://{address}")
+    if url.scheme not in {"tcp", "tls"}:
         return  # other transports are Dask's own business
     try:
-        where = place.hostname or "", place.port or 0
+        where = url.hostname or "", url.port or 0
         socket.create_connection(where, SECONDS_TO_REACH).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"No Dask scheduler answers at {address} ({error}); start one with "
-            "`dask scheduler` and give its address, for example tcp://127.0.0.1:8786."
-        ) from error
+        raise InputError(_silent(address, error)) from error
+
+
+def _silent(address: str, error: Exception) -> str:
+    return (
+        f"No Dask scheduler answers at {address} ({error}); start one with `dask scheduler` and "
+        "give its address, for example tcp://127.0.0.1:8786."
+    )
 
 
 KIND = ExecutorKind(

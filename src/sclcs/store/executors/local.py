@@ -9,13 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from sclcs._core import InputError, WorkerDiedError, ctrl_c_blocked
 from sclcs.store.executors import ExecutorKind
-
-__all__ = ["KIND", "LocalExecutor", "process_count"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -28,17 +25,7 @@ MOST_PROCESSES, MOST_PER_PROCESSOR = 1024, 16
 
 
 def process_count(text: str | int) -> int:
-    """Return a number of processes; -1 means one per processor.
-
-    Parameters
-    ----------
-    text : str or int
-        As the user wrote it.
-
-    Returns
-    -------
-    int
-    """
+    """Return a number of processes as the user wrote it; -1 means one per processor."""
     import joblib
 
     try:
@@ -65,11 +52,6 @@ class LocalExecutor:
     """Do the work in this process (one job) or in several.
 
     The processes are the only level of parallelism: BLAS and numba use one thread in each.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of processes; -1 for one per processor.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -78,12 +60,7 @@ class LocalExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def prepare(self, functions: Sequence[Callable[[], None]]) -> None:

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import AfterValidator
@@ -41,8 +40,6 @@ from sclcs._core import (
 )
 from sclcs.store.executors import ExecutorKind
 from sclcs.store.executors.local import LocalExecutor
-
-__all__ = ["KIND", "SlurmConfig", "SlurmExecutor", "read_slurm_config"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -164,12 +161,7 @@ class SlurmExecutor:
         self._remove()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             self._remove()  # else the logs may say why
 
