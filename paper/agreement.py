@@ -28,8 +28,9 @@ REGRET = "regret"
 CHANCE = "chance"  # operators in a random order
 PRIOR = "prior"  # no scan at all: a few exact scores, and the geometry that comes with the package
 HALVES = "halves"  # two random halves of the subjects: what other people would give
+STATIC = "whole scans"  # the same people, whole scans instead of windows
 #: Rows of a comparison of selectors that need no core-set.
-YARDSTICKS = (CHANCE, PRIOR, HALVES)
+YARDSTICKS = (CHANCE, PRIOR, HALVES, STATIC)
 
 Choose = Callable[[Setup, Cell], CoreSet]
 Subsets = Mapping[str, Sequence[str]]

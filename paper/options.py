@@ -146,7 +146,7 @@ class Options:
         for name in WHOLE_NUMBERS:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 1):
-                raise InputError(f"Expected {name} to be a whole number above 0, got {value!r}.")
+                raise InputError(f"`{name}` must be an integer above 0, got {value!r}.")
         wrong = [ratio for ratio in self.ratios if not 0 < ratio <= 1]
         if wrong or not self.ratios:
             raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -299,9 +300,17 @@ def _facts(experiment: Experiment, setup: Setup, cells: int, command: str | None
         | {name: getattr(setup.options, name) for name in WHICH_CELLS if name != "jobs"},
         "cells": cells,
         "versions": _versions(),
+        "commit": _commit(),
         "python": sys.version.split()[0],
         "machine": platform.machine(),
     }
+
+
+def _commit() -> str:
+    """Return the commit of the checkout, with a plus if files differ from it."""
+    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=10"]
+    done = subprocess.run([*git, "--dirty=+"], capture_output=True, text=True, check=False)  # noqa: S603 (git)
+    return done.stdout.strip() or "unknown"
 
 
 def _versions() -> dict[str, str]:

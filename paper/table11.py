@@ -1,4 +1,8 @@
-"""Shorter windows: the same scans cut into windows of 50 time points every 45."""
+"""Shorter windows, and none: the same scans cut into windows of 50 time points every 45, or whole.
+
+Whole scans give the paper's static networks. A person has one, so that they are ranked for labels
+only, and no encoder can be trained on them: what is compared is their ranking on everybody.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from paper.agreement import agreement_and_yardsticks, yardstick_cells
+from paper.agreement import STATIC, agreement_and_yardsticks, agreement_rows, yardstick_cells
 from paper.options import PAPER_METHODS
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import (
@@ -102,10 +106,18 @@ def other_cut(setup: Setup) -> tuple[int, int]:
 
 def _cuts(setup: Setup) -> dict[str, Setup]:
     """Return the setup of the cohort as it is, and of its scans cut in the other way."""
-    length, stride = other_cut(setup)
-    other = recut(setup.cohort, length, stride)
-    place = setup.fc.with_name(f"{setup.fc.name}-{length}x{stride}")
-    return {"usual": setup, "short": Setup(other, place, setup.options)}
+    return {"usual": setup, "short": _recut_setup(setup, *other_cut(setup))}
+
+
+def _recut_setup(setup: Setup, length: int, stride: int) -> Setup:
+    store = setup.fc.with_name(f"{setup.fc.name}-{length}x{stride}")
+    return Setup(recut(setup.cohort, length, stride), store, setup.options)
+
+
+def _whole_scans(setup: Setup) -> Setup:
+    starts = setup.cohort.samples["start"]
+    length = int(starts.max() - starts.min()) + setup.cohort.n_timepoints
+    return _recut_setup(setup, length, length)
 
 
 def _cells(setup: Setup) -> list[Cell]:
@@ -119,14 +131,24 @@ def _cells(setup: Setup) -> list[Cell]:
         for seed in options.seeds(method)
     ]
     cells = [*chosen, *yardstick_cells(setup)]
-    return [{"windows": cut, **cell} for cut in ("usual", "short") for cell in cells]
+    both = [{"windows": cut, **cell} for cut in ("usual", "short") for cell in cells]
+    labels = [task for task in options.tasks if task != "subject"]
+    static = [{"task": task, "method": STATIC, "ratio": 0.0, "repeat": 0} for task in labels]
+    return [*both, *({"windows": "usual", **cell} for cell in static)]
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     for name, cut in _cuts(setup).items():
-        own = [cell for cell in cells if cell["windows"] == name]
+        own = [cell for cell in cells if cell["windows"] == name and cell["method"] != STATIC]
         if own:
-            yield from agreement_and_yardsticks(cut, own, (cut.scorer,))
+            yield from agreement_and_yardsticks(cut, own, (cut.scorer, cut.sound_scorer))
+    static = [cell for cell in cells if cell["method"] == STATIC]
+    if static:
+        whole = _whole_scans(setup)
+        pairs = ((setup.scorer, whole.scorer), (setup.sound_scorer, whole.sound_scorer))
+        for cell in static:
+            scores = [[scorer.full(cell["task"]) for scorer in pair] for pair in pairs]
+            yield cell, [row for windows, scans in scores for row in agreement_rows(windows, scans)]
 
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
@@ -160,5 +182,6 @@ EXPERIMENT = register(
         summarise=_summarise,
         tables=_tables,
         draw=_draw,
+        version=2,
     )
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from paper.agreement import HALVES, YARDSTICKS, agreement_and_yardsticks, yardstick_cells
+from paper.agreement import CHANCE, HALVES, PRIOR, agreement_and_yardsticks, yardstick_cells
 from paper.setup import Cell, Experiment, Measured, Outcome, Setup, register
 from paper.summary import (
     SHOWN,
@@ -33,7 +33,7 @@ def _cells(setup: Setup) -> list[Cell]:
         for ratio in options.ratios
         for seed in options.seeds(method)
     ]
-    return [*cells, *yardstick_cells(setup, YARDSTICKS)]
+    return [*cells, *yardstick_cells(setup, (CHANCE, PRIOR, HALVES))]
 
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:

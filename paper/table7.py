@@ -68,7 +68,8 @@ def _choose(what: str, setup: Setup, cell: Cell) -> CoreSet:
 
 
 def _measure(what: str, setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
-    return measure_agreement(setup, cells, partial(_choose, what))
+    scorers = (setup.scorer, setup.sound_scorer)
+    return measure_agreement(setup, cells, partial(_choose, what), scorers)
 
 
 def _summarise(what: str, measured: pd.DataFrame) -> pd.DataFrame:
@@ -113,6 +114,7 @@ def _register(name: str, what: str, title: str, paper: str) -> Experiment:
             summarise=partial(_summarise, what),
             tables=partial(_tables, what),
             draw=partial(_draw, what),
+            version=2,
         )
     )
 

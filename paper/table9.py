@@ -56,11 +56,11 @@ def _cells(setup: Setup) -> list[Cell]:
 
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     sets = operator_sets(setup)
-    scorer = setup.scorer_of(sets["mixture"])
-    known = set(scorer.operators)
+    scorers = [setup.scorer_of(sets["mixture"], sound=sound) for sound in (False, True)]
+    known = set(scorers[0].operators)
     subsets = {name: [spi for spi in members if spi in known] for name, members in sets.items()}
     counts = {name: len(members) for name, members in subsets.items()}
-    for cell, rows in agreement_and_yardsticks(setup, cells, (scorer,), subsets):
+    for cell, rows in agreement_and_yardsticks(setup, cells, scorers, subsets):
         yield cell, [{**row, "compared": counts[row["operators"]]} for row in rows]
 
 
@@ -95,5 +95,6 @@ EXPERIMENT = register(
         tables=_tables,
         draw=_draw,
         operators=lambda setup: operator_sets(setup)["mixture"],
+        version=2,
     )
 )
