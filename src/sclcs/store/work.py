@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -187,42 +187,36 @@ def do_piece(order: PieceOrder) -> PieceReport:
         for name, part in read_known(known, order.piece, order.seed).items():
             parts[name] = parts[name] or [part]
     copied_seconds = {name: own[0][1].seconds for name, own in parts.items() if own}
-    # Operators that are known on the same samples are computed together.
-    groups: dict[bytes, tuple[Flags, list[str]]] = {}
-    for name in names:
-        missing = np.ones(size, dtype=np.bool_)
-        for rows, _ in parts[name]:
-            missing[rows] = False
-        groups.setdefault(missing.tobytes(), (missing, []))[1].append(name)
     n_computed, seconds = 0, 0.0
-    for missing, group in groups.values():
-        for rows, outcomes in _compute(order, group, missing):
-            for name in group:
-                parts[name].append((rows, outcomes[name]))
-                seconds += outcomes[name].seconds
-        n_computed += len(group) * int(missing.sum())
+    for missing, group in _alike(parts, size):
+        for samples in _samples(order) if missing.any() else ():
+            chosen = missing[samples.rows]
+            if not chosen.any():
+                continue
+            outcomes = compute_block(
+                samples.signals if chosen.all() else samples.signals[chosen],
+                group,
+                sample_seeds=samples.seeds[chosen],
+                memory_bytes=DEFAULT_MEMORY,
+            )
+            n_computed += len(group) * int(chosen.sum())
+            for name, outcome in outcomes.items():
+                parts[name].append((samples.rows[chosen], outcome))
+                seconds += outcome.seconds
     joined = {name: _joined(own, size) for name, own in parts.items()}
     write_piece(order.layout, order.piece, joined, order.seed, copied_seconds)
     return PieceReport(order.piece, n_computed, seconds)
 
 
-def _compute(
-    order: PieceOrder, names: Sequence[str], wanted: Flags
-) -> Iterator[tuple[Integers, dict[str, OperatorOutcome]]]:
-    """Compute operators on some samples of the block, those of one length at a time."""
-    for samples in _samples(order) if wanted.any() else ():
-        chosen = wanted[samples.rows]
-        if chosen.any():
-            signals = samples.signals if chosen.all() else samples.signals[chosen]
-            yield (
-                samples.rows[chosen],
-                compute_block(
-                    signals,
-                    list(names),
-                    sample_seeds=samples.seeds[chosen],
-                    memory_bytes=DEFAULT_MEMORY,
-                ),
-            )
+def _alike(parts: Mapping[str, list[Part]], size: int) -> list[tuple[Flags, list[str]]]:
+    """Group operators that lack the same samples of the block: they are computed together."""
+    groups: dict[bytes, tuple[Flags, list[str]]] = {}
+    for name, own in parts.items():
+        missing = np.ones(size, dtype=np.bool_)
+        for rows, _ in own:
+            missing[rows] = False
+        groups.setdefault(missing.tobytes(), (missing, []))[1].append(name)
+    return list(groups.values())
 
 
 def _joined(parts: Sequence[Part], size: int) -> OperatorOutcome:
