@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.cli.rank import GainChoice
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.coreset import CoreSet
 from sclcs.settings import QuestionSettings
@@ -174,6 +173,3 @@ def test_a_wrong_score_lists_all(sclcs, study, tmp_path):
 def test_the_choices_of_the_command_line_are_those_of_the_library():
     assert get_args(QuestionSettings.model_fields["similarity"].annotation) == SIMILARITIES
     assert get_args(QuestionSettings.model_fields["vectorize"].annotation) == get_args(Vectorize)
-    from sclcs.stats.concordance import GAINS
-
-    assert tuple(choice.value for choice in GainChoice) == GAINS

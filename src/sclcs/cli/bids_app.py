@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sclcs.cohort import Cohort
     from sclcs.store import ExecutorChoice
 
-__all__ = ["app", "bids", "main"]
-
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,

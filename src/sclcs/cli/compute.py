@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,19 +13,7 @@ from sclcs.cli.options import with_settings
 from sclcs.cli.output import JsonFlag, print_json, print_table
 
 if TYPE_CHECKING:
-    from sclcs.store import Computation, ExecutorChoice, FCStore, FillReport
-
-__all__ = [
-    "app",
-    "compute",
-    "export",
-    "print_fill",
-    "print_status",
-    "store_status",
-    "summarise_fill",
-    "summarise_store",
-]
-
+    from sclcs.store import FCStore, FillReport
 
 INTERRUPTED = 130
 
@@ -49,13 +37,19 @@ def compute(
     Example: `sclcs compute cohort.zarr --spis paper-fast --out fc --on local:4`
     """
     from sclcs.settings import ComputeSettings
-    from sclcs.store import find_executor, open_computation
+    from sclcs.store import (
+        fill_store,
+        find_executor,
+        open_computation,
+        parse_share,
+        share_of,
+    )
 
     asked = ComputeSettings(**settings)
     who = find_executor(asked.on)
     if who.kind.name == "slurm" and task_range is not None:
         raise InputError(f"{who} divides the work by itself; leave --task-range away.")
-    share = _share(task_range, asked.force)
+    share = None if task_range is None else parse_share(task_range)
     try:
         who.reach()
         computation = open_computation(
@@ -67,7 +61,8 @@ def compute(
             force=asked.force,
             block_size=asked.block_size,
         )
-        _fill(computation, who, share, json)
+        only = None if share is None else share_of(computation, *share)
+        report = fill_store(computation, who, only=only)
     except KeyboardInterrupt:
         typer.echo(
             f"\nInterrupted. What is finished is safe in {out}; run the same command again"
@@ -75,6 +70,11 @@ def compute(
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
+    summary = summarise_fill(report, whole=share is None)
+    if json:
+        print_json(summary)
+    else:
+        print_fill(summary)
 
 
 def _sample_ids(coreset: Path | None) -> list[str] | None:
@@ -91,30 +91,6 @@ def _sample_ids(coreset: Path | None) -> list[str] | None:
             "`sclcs select` writes such a table."
         )
     return columns["sample_id"]
-
-
-def _share(task_range: str | None, force: bool) -> tuple[int, int] | None:
-    from sclcs.store import parse_share
-
-    if task_range is None:
-        return None
-    if force:
-        raise InputError("A share cannot use --force: it would undo the work of the other shares.")
-    return parse_share(task_range)
-
-
-def _fill(
-    computation: Computation, who: ExecutorChoice, share: tuple[int, int] | None, json: bool
-) -> None:
-    from sclcs.store import fill_store, share_of
-
-    only = None if share is None else share_of(computation, *share)
-    report = fill_store(computation, who, only=only)
-    summary = summarise_fill(report, whole=share is None)
-    if json:
-        print_json(summary)
-    else:
-        print_fill(summary)
 
 
 SHOWN_REASONS = 10
@@ -211,13 +187,6 @@ app = typer.Typer(
 )
 
 
-class PerChoice(StrEnum):
-    """What one exported matrix stands for."""
-
-    window = "window"
-    subject = "subject"
-
-
 @app.command("status")
 def store_status(
     store: Annotated[Path, typer.Argument(help="An FC store.")],
@@ -263,8 +232,11 @@ def export(
         list[str] | None, typer.Option(help="Only these operators; all complete ones if not given.")
     ] = None,
     per: Annotated[
-        PerChoice, typer.Option(help="One matrix per window, or their mean per subject.")
-    ] = PerChoice.window,
+        str,
+        typer.Option(
+            help="One matrix per window, or their mean per subject.", metavar="window|subject"
+        ),
+    ] = "window",
     json: JsonFlag = False,
 ) -> None:
     """Write matrices for other tools.
@@ -273,23 +245,9 @@ def export(
     """
     from sclcs.store import export_matrices
 
-    done = export_matrices(
-        store,
-        out,
-        format_,
-        spis=spis,
-        per=per.value,
-    )
+    done = export_matrices(store, out, format_, spis=spis, per=per)  # type: ignore[arg-type]
     if json:
-        print_json(
-            {
-                "folder": str(done.folder),
-                "format": done.format,
-                "operators": done.operators,
-                "samples": done.samples,
-                "files": done.files,
-            }
-        )
+        print_json(asdict(done) | {"folder": str(done.folder)})
         return
     typer.echo(
         f"{done.files} files with {len(done.operators)} operators of {done.samples} samples: "

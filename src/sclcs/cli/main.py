@@ -48,9 +48,6 @@ from sclcs.cli import (
 )
 from sclcs.cli.options import SettingsCommand
 
-__all__ = ["app", "main", "run_command"]
-
-
 MISTAKE, BUG, INTERRUPTED = 2, 3, 130
 #: Below, the compiler of the operators ends the process without a word.
 LEAST_ADDRESS_SPACE = 3 * 2**30

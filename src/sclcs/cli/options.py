@@ -19,8 +19,6 @@ from sclcs.cli.output import parse_parameters
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["SettingsCommand", "split_names", "with_settings"]
-
 Command = Callable[..., None]
 
 

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
 
     from sclcs.cohort import Problem
 
-__all__ = [
-    "UNPROVEN",
-    "JsonFlag",
-    "console",
-    "key_values",
-    "parse_parameters",
-    "print_description",
-    "print_dropped_regions",
-    "print_json",
-    "print_problems",
-    "print_table",
-]
-
 
 def parse_parameters(pairs: Sequence[str] | None) -> dict[str, Any]:
     """Turn ``["epochs=50", "preset=official", "mlp=true"]`` into a dictionary."""
@@ -38,17 +25,6 @@ def parse_parameters(pairs: Sequence[str] | None) -> dict[str, Any]:
             raise InputError(f"Expected --param name=value, got {pair!r}.")
         parameters[name.strip().replace("-", "_")] = _value(text.strip())
     return parameters
-
-
-def key_values(pairs: Sequence[str], option: str = "--entity") -> dict[str, str]:
-    """Turn ``["reg=36Parameter", "den=91k"]`` into a dictionary of text."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.strip() or not text.strip():
-            raise InputError(f"Expected {option} key=value, got {pair!r}.")
-        found[name.strip()] = text.strip()
-    return found
 
 
 def _value(text: str) -> object:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from enum import StrEnum
-from importlib import import_module
-from importlib.util import find_spec
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,46 +17,19 @@ if TYPE_CHECKING:
     from sclcs.cohort import Cohort
     from sclcs.stats import FCSource, Ranking
 
-__all__ = [
-    "balance",
-    "compare",
-    "open_matrices",
-    "rank",
-]
-
-
-STORE_MODULE = "sclcs.store.fc_store"
-
 
 def open_matrices(path: Path) -> Cohort | FCSource:
-    """Open an FC store or a cohort, whichever is there.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Cohort or FCSource
-    """
-    from sclcs._core import require_existing
+    """Open an FC store or a cohort, whichever is there."""
+    from sclcs._core import InputError
     from sclcs.cohort import Cohort
-
-    require_existing(path, "cohort or FC store")
-    if _kind(path) != "cohort" and find_spec(STORE_MODULE) is not None:
-        return cast("FCSource", import_module(STORE_MODULE).FCStore.open(path))
-    return Cohort.open(path)
-
-
-def _kind(path: Path) -> str:
-    """Return what the Zarr group says it is; empty if it is none (opening then explains)."""
-    import json
+    from sclcs.run_folder import kind_of
+    from sclcs.store import FCStore
 
     try:
-        facts = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
-        return str(facts["attributes"]["sclcs_kind"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return "fc-store" if (path / "matrices").is_dir() else "cohort"
+        kind = kind_of(path)
+    except InputError:
+        kind = "cohort"  # opening it explains
+    return FCStore.open(path) if kind == "fc-store" else Cohort.open(path)
 
 
 SHOWN = 20
@@ -195,22 +165,14 @@ def _row(facts: Mapping[Any, Any]) -> tuple[str, ...]:
     )
 
 
-class GainChoice(StrEnum):
-    """What finding a good operator is worth."""
-
-    minmax = "minmax"
-    raw = "raw"
-    rank = "rank"
-    exp = "exp"
-
-
 def compare(
     reference: Annotated[Path, typer.Argument(help="The ranking on all samples, or a core-set.")],
     other: Annotated[Path, typer.Argument(help="The ranking on a core-set, or a core-set.")],
     *,
     gain: Annotated[
-        GainChoice, typer.Option(help="What finding a good operator is worth.")
-    ] = GainChoice.minmax,
+        str,
+        typer.Option(help="What finding a good operator is worth.", metavar="minmax|raw|rank|exp"),
+    ] = "minmax",
     k: Annotated[list[int] | None, typer.Option(help="Cut-off; may be repeated.")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw rank against rank: .png, .svg or .pdf.")
@@ -224,7 +186,7 @@ def compare(
     from sclcs._core import plain
     from sclcs.stats import Ranking, compare as measure
 
-    found = measure(reference, other, k=tuple(k or (5, 10, 20)), gain=gain.value)
+    found = measure(reference, other, k=tuple(k or (5, 10, 20)), gain=gain)  # type: ignore[arg-type]
     if plot is not None:
         from sclcs.report import draw_rank_rank, save_figure
 

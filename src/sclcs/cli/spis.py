@@ -15,8 +15,6 @@ from sclcs.cli.output import JsonFlag, console, print_json, print_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["app"]
-
 app = typer.Typer(help="The catalogue of operators (SPIs).", no_args_is_help=True)
 
 Directed = Annotated[

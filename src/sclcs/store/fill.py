@@ -309,7 +309,7 @@ def fill_store(
     """
     started = time.perf_counter()
     if computation.force and only is not None:
-        raise InputError("Some pieces alone cannot use --force: it would undo those of others.")
+        raise InputError("A share cannot use --force: it would undo the work of the other shares.")
     executor, store = _executor(computation, who or find_executor()), computation.store
     reseeded = outdated_operators(store.stamps, computation.stamps)
     others = _known(computation, known)
