@@ -1,6 +1,8 @@
 """Public functions refuse wrong arguments with a sentence, before anything is computed."""
 
 import inspect
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +50,14 @@ def test_annotations_of_all_can_be_resolved():
     for name, function in found.items():
         checked = [c for c in arguments._checks(function)[1].values() if c is not None]
         assert checked or name == "sclcs.spi.status_table", name  # a DataArray, imported lazily
+
+
+def test_only_documented_functions_are_checked():
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
+    documented = {
+        name.rpartition(".")[2] for name in re.findall(r"^   ([\w.]+)$", page, re.MULTILINE)
+    }
+    assert {name.rpartition(".")[2] for name in doors()} <= documented
 
 
 @pytest.mark.parametrize("name", doors())

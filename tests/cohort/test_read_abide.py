@@ -190,7 +190,7 @@ def test_unknown_names(release, tmp_path):
     _, url, _ = release
     with pytest.raises(UnknownNameError, match="Unknown sites X; ABIDE has CMU, PITT"):
         read_abide(tmp_path / "cache", url=url, sites=["X"])
-    with pytest.raises(InputError, match="'ccs', 'cpac', 'dparsf', 'niak', got 'fsl'"):
+    with pytest.raises(InputError, match="pipeline 'fsl'; known ones are ccs, cpac"):
         read_abide(tmp_path / "cache", url=url, pipeline="fsl")
     with pytest.raises(InputError, match="filters leave none"):
         read_abide(tmp_path / "cache", url=url, subjects=0)

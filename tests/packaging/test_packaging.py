@@ -112,7 +112,7 @@ def test_the_workflow_covers_what_the_package_promises():
     ]
     assert matrix["python"] == promised
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos"}
-    assert {"lowest", "nightly", "all-checks"} <= set(jobs)
+    assert {"lowest", "nightly", "windows", "all-checks"} <= set(jobs)
     for job in jobs.values():
         assert job["runs-on"]
         for step in job["steps"]:

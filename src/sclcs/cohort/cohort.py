@@ -441,7 +441,6 @@ def _table_of_halves(
     return table.set_axis(pd.Index(ids, name="sample_id", dtype=object))
 
 
-@checked
 def samples_for(cohort: Cohort, task: str | Sequence[str]) -> Cohort:
     """Return the cohort whose samples can answer what is asked.
 

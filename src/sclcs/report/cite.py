@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import sclcs
-from sclcs._core import checked
 from sclcs.report.methods import methods_text
 from sclcs.report.page import Content
 from sclcs.report.parts import RunParts
@@ -49,7 +48,6 @@ class Citation:
         )
 
 
-@checked
 def how_to_cite(folder: RunFolder | str | os.PathLike[str]) -> Citation:
     """Return what a paper should say about a run.
 

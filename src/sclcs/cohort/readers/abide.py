@@ -18,7 +18,6 @@ from sclcs._core import (
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
-    checked,
     import_extra,
     name_first,
     progress,
@@ -51,7 +50,6 @@ _SITE_TR = {
 _SECOND_PROTOCOL_TR = {"CMU_b": 1.5}  # one site measured with two protocols
 
 
-@checked
 def read_abide(
     data_dir: str | os.PathLike[str] | None = None,
     *,

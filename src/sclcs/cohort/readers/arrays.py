@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core import InputError, UnknownNameError, checked, name_first, require_existing
+from sclcs._core import InputError, UnknownNameError, name_first, require_existing
 from sclcs.cohort.labels import By, LabelTable, attach_labels, fact_name, read_label_table
 from sclcs.cohort.readers.folders import read_scan_folder
 from sclcs.cohort.readers.series_files import (
@@ -274,7 +274,6 @@ def _names(
     return texts
 
 
-@checked
 def read_arrays(
     path: str | os.PathLike[str],
     *,

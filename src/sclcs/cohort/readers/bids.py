@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sclcs._core import UnreadableFileError, checked, name_first
+from sclcs._core import UnreadableFileError, name_first
 from sclcs.cohort.labels import read_label_table
 from sclcs.cohort.motion import attach_motion
 from sclcs.cohort.problems import Problem, raise_for
@@ -44,7 +44,6 @@ __all__ = ["read_bids"]
 _FORMATS = (".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz")
 
 
-@checked
 def read_bids(
     folder: str | os.PathLike[str],
     *,

@@ -18,7 +18,6 @@ from sclcs._core import (
     InputError,
     UnknownNameError,
     UnreadableFileError,
-    checked,
     name_first,
     read_text_input,
     require_existing,
@@ -45,7 +44,6 @@ class _File:
     condition: str
 
 
-@checked
 def read_conn(
     folder: str | os.PathLike[str],
     *,

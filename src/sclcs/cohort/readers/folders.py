@@ -19,7 +19,6 @@ from sclcs._core import (
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
-    checked,
     name_first,
     require_existing,
 )
@@ -270,7 +269,6 @@ _UKB_FOLDER = re.compile(r"(\d+)_(\d+)")
 _UKB_FILE = re.compile(r"fMRI\.(.+?)\.csv(\.gz)?")
 
 
-@checked
 def read_hcp(
     folder: str | os.PathLike[str],
     *,
@@ -304,7 +302,6 @@ def read_hcp(
     return _tree("hcp", root, chosen, (labels, id_column), regions=regions, tr=tr)
 
 
-@checked
 def read_ukb(
     folder: str | os.PathLike[str],
     *,

@@ -16,7 +16,6 @@ from sclcs._core import (
     InputError,
     NotFoundError,
     UnreadableFileError,
-    checked,
     explain_damage,
     import_extra,
     require_existing,
@@ -36,7 +35,6 @@ _EXPECTED = "a recording that MNE can read"
 _NAME_ENDS = ("_raw", "-raw", "_meg", "_eeg", "_ieeg", "_epo", "-epo")
 
 
-@checked
 def read_mne(
     source: str | os.PathLike[str],
     *,

@@ -18,7 +18,6 @@ from sclcs._core import (
     InputError,
     UnknownNameError,
     UnreadableFileError,
-    checked,
     import_extra,
     name_first,
     track,
@@ -269,7 +268,6 @@ class Extraction:
         }
 
 
-@checked
 def read_nifti(
     images: ImagePaths,
     *,

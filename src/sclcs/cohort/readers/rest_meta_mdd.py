@@ -17,7 +17,6 @@ from sclcs._core import (
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
-    checked,
     name_first,
     require_existing,
 )
@@ -167,7 +166,6 @@ ATLAS_BLOCKS: Mapping[str, AtlasBlock] = {
 """The atlases in the matrix (DPABI's order). Older scans end with column 1568."""
 
 
-@checked
 def read_rest_meta_mdd(
     folder: str | os.PathLike[str],
     *,
