@@ -20,7 +20,7 @@ from sclcs.run_folder import RunFolder
 from sclcs.runs import RunResult
 from sclcs.spi import compute_batch as compute
 from sclcs.stats import rank
-from sclcs.store import FCStore, Work, compute_store, fill_store, open_computation
+from sclcs.store import FCStore, compute_store, fill_store, open_computation, share_of
 
 #: Several families; `pdist_cosine` and Pearson are twins, `ccm_E-1` is directed.
 OPERATORS = ["pdist_cosine", "pec", "kendalltau", "cov_EmpiricalCovariance", "ccm_E-1_mean"]
@@ -121,9 +121,8 @@ def test_matrices_are_the_same_by_every_road(cohort, block, new, scheduler):
 def shared_store(cohort, path, block):
     """Compute a store as three jobs of an array would, the last one first."""
     computation = open_computation(cohort, path, OPERATORS, block_size=block)
-    shares = Work.of(computation).deal(3)
-    for number in (2, 0, 1):
-        fill_store(computation, only=shares[number])
+    for number in (3, 1, 2):
+        fill_store(computation, only=share_of(computation, number, 3))
     return FCStore.open(path)
 
 

@@ -397,7 +397,7 @@ class MethodSettings(Settings):
 
     epochs: int | None = staged("length of training, for methods that train a network", None, ge=1)
     device: str | None = staged(
-        "where networks are trained: auto (the default), cpu, cuda, cuda:1, ...",
+        "where networks are trained: auto (the default), cpu, cuda or cuda:1",
         None,
         decides=False,
     )

@@ -95,7 +95,7 @@ def test_slurm_divides_the_work_by_itself(sclcs, saved, tmp_path):
     option = ["--on", f"slurm:{tmp_path}/slurm.yaml", "--task-range", "1/2"]
     shown = sclcs("compute", saved, "--out", tmp_path / "fc", *option)
     assert shown.code == 2
-    assert "leave --task-range away" in shown.err
+    assert "leave out --task-range" in shown.err
     assert not (tmp_path / "fc").exists()
 
 

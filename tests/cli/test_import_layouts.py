@@ -115,7 +115,7 @@ def test_people_without_a_scan_and_a_parcel_few_lack_need_no_second_attempt(tmp_
     write_participants(tmp_path / "study", ("01", "02", "03", "04", "05"))
     text, cohort = imported(tmp_path, folder)
     assert cohort.n_regions == 11
-    assert "1 regions left out for everybody" in text
+    assert "1 regions left out of all scans" in text
     assert "Rows of the label table without a scan (1)" in text
     assert "1 regions that some scans do not cover left out" in text
 

@@ -23,7 +23,7 @@ def test_uncovered_regions_are_printed_and_recorded(tmp_path):
         "cohort", "import", "bids", folder, "--max-missing-subjects", "5%", "--window", "40s",
         "--stride", "20s", "--drop-regions", "*Vis*", "--out", out,
     )  # fmt: skip
-    assert "1 regions left out for everybody" in text
+    assert "1 regions left out of all scans" in text
     assert "RH_Limbic_1" in text
     cohort = Cohort.open(out)
     assert cohort.n_timepoints == 20

@@ -33,7 +33,7 @@ def test_a_folder_that_cannot_be_written(report, tmp_path, monkeypatch):
         raise PermissionError(13, "no")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(WriteError, match="choose another place"):
+    with pytest.raises(WriteError, match="choose another folder"):
         report.save_as_html(tmp_path / "no" / "page.html")
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 ALPHA = 0.05
 #: Confidence of the set that holds the best operator: the customary level of model confidence sets.
 BEST_CONFIDENCE = 0.9
-#: The answer is settled if stopping is expected to lose less, as a share of best minus median; the
-#: report calls the same loss small. Half a percent is far below what another sample changes.
+#: The answer is settled if stopping is expected to lose less, as a share of the range from median
+#: to best; the report calls the same loss small. Half a percent is far below what another sample
+#: changes.
 SMALL_REGRET = 0.005
 
 # Halves of the subjects
@@ -56,7 +57,7 @@ SUBJECTS_PER_DEGREE = 10
 UNEQUAL_CLASSES = 3.0
 #: What counts as two labels going together: clear (p) and not tiny (share of variance).
 DESIGN_ALPHA, DESIGN_STRENGTH = 0.01, 0.1
-#: Share of the target's variance between sites from which on the reader is told.
+#: Share of the target's variance between sites from which on the reader is warned.
 SITE_VARIANCE = 0.05
 
 # Scores

@@ -34,22 +34,22 @@ Value = TypeVar("Value")
 PARTIAL = ".partial"
 CACHE_VARIABLE = "SCLCS_CACHE"
 
-_NO_SPACE = "no space is left there; free some or choose another place."
-_FORBIDDEN = "writing there is not allowed; choose another place."
-_NO_FOLDER = "a file is in the place of one of its folders; choose another place."
+_NO_SPACE = "no space is left there; free some or choose another folder."
+_FORBIDDEN = "writing there is not allowed; choose another folder."
+_NO_FOLDER = "one of its folders is a file; choose another folder."
 _ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _NO_SPACE),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _FORBIDDEN),
-    errno.EIO: "the disk does not answer as it should; choose another place.",
+    errno.EIO: "the disk does not answer as it should; choose another folder.",
 }
 # These also come from reading; they are explained if they are about the output itself.
 _ADVICE_ON_NAMES = {
     errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one.",
-    errno.ENOENT: "its folder cannot be made there; choose another place.",
+    errno.ENOENT: "its folder cannot be made there; choose another folder.",
     errno.ENOTDIR: _NO_FOLDER,
     errno.EEXIST: _NO_FOLDER,
-    errno.EISDIR: "a folder is in its place; choose another name.",
-    errno.ELOOP: "a link on the way there points at itself; choose another place.",
+    errno.EISDIR: "it is a folder; choose another name.",
+    errno.ELOOP: "a link on the way there points at itself; choose another folder.",
     errno.EINVAL: "the disk does not take such a name; choose another.",
 }
 _FLUSHED_AT_ONCE = 16  # several at a time share the disk's own work

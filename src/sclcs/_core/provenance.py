@@ -50,12 +50,12 @@ class Seal:
     ----------
     files : mapping of str to str
         Digests of small files by their path inside the folder.
-    facts : mapping
+    metadata : mapping
         What else was signed.
     """
 
     files: Mapping[str, str]
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def differences(self, folder: Path) -> list[str]:
         """Return the files that are gone or not as they were signed."""
@@ -69,10 +69,13 @@ def _content(path: Path) -> str | None:
         return None
 
 
-def write_seal(folder: Path, names: Iterable[str], facts: Mapping[str, Any] | None = None) -> None:
+def write_seal(
+    folder: Path, names: Iterable[str], metadata: Mapping[str, Any] | None = None
+) -> None:
     """Sign files of a folder; the seal is written last."""
     files = {name: file_digest(folder / name) for name in sorted(names)}
-    write_json(folder / SEAL, signed({"format": 1, "files": files, "facts": dict(facts or {})}))
+    content = {"format": 1, "files": files, "metadata": dict(metadata or {})}
+    write_json(folder / SEAL, signed(content))
     _seals.forget(folder / SEAL)
 
 
@@ -83,15 +86,15 @@ def _read(path: Path) -> Seal | None:
         return None
     except UnreadableFileError as error:
         raise DamagedStoreError(f"The seal {path} is damaged.") from error
-    files, facts = content.get("files"), content.get("facts")
+    files, metadata = content.get("files"), content.get("metadata")
     if (
         not is_signed(content)
         or not isinstance(files, dict)
-        or not isinstance(facts, dict)
+        or not isinstance(metadata, dict)
         or any(Path(name).is_absolute() or ".." in Path(name).parts for name in files)
     ):
         raise DamagedStoreError(f"The seal {path} is damaged.")
-    return Seal(files, facts)
+    return Seal(files, metadata)
 
 
 _seals: ReadOnce[Seal | None] = ReadOnce(_read, most=256)

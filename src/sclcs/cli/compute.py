@@ -48,7 +48,7 @@ def compute(
     asked = ComputeSettings(**settings)
     who = find_executor(asked.on)
     if who.kind.name == "slurm" and task_range is not None:
-        raise InputError(f"{who} divides the work by itself; leave --task-range away.")
+        raise InputError(f"{who} divides the work by itself; leave out --task-range.")
     share = None if task_range is None else parse_share(task_range)
     try:
         who.reach()
@@ -134,7 +134,7 @@ def summarise_fill(report: FillReport, *, whole: bool = True) -> dict[str, Any]:
 
 
 def print_fill(summary: dict[str, Any]) -> None:
-    """Print the end of a computation for a person."""
+    """Print the end of a computation as sentences."""
     done = summary["computed"]["matrices"]
     seconds = summary["seconds"]
     typer.echo(

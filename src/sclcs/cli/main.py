@@ -132,8 +132,8 @@ def _sentence(error: BaseException) -> str | None:
     if isinstance(error, UnicodeEncodeError):
         return "A name or text holds bytes that are no valid UTF-8; rename it."
     if isinstance(error, OSError) and error.errno is not None:
-        place = "" if error.filename is None else f" ({os.fsdecode(error.filename)[:200]})"
-        return f"The system refused: {error.strerror}{place}; check the path, space and rights."
+        where = "" if error.filename is None else f" ({os.fsdecode(error.filename)[:200]})"
+        return f"The system refused: {error.strerror}{where}; check the path, space and rights."
     return None
 
 
@@ -166,7 +166,7 @@ def _write_log(error: BaseException) -> Path | None:
 
 
 def _open_streams() -> None:
-    """Give closed output streams a place to go, so that printing never fails."""
+    """Give closed output streams somewhere to go, so that printing never fails."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115

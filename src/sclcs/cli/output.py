@@ -37,7 +37,7 @@ def _value(text: str) -> object:
         return text  # a plain word needs no quotes
 
 
-#: Title of a table of operators none of which is shown to see the target.
+#: Title of a table of operators without a proven association with the target.
 UNPROVEN = "highest scores (no effect shown)"
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON.")]
@@ -54,7 +54,7 @@ def console() -> Console:
 
     from rich.console import Console
 
-    # A pipe or file has no width: wrap nothing there, so that grep sees whole lines.
+    # A pipe or file has no width: wrap nothing there, so that grep finds whole lines.
     width = None if sys.stdout.isatty() else 200
     return Console(highlight=False, soft_wrap=True, width=width, markup=False)
 
@@ -67,8 +67,8 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[objec
 
     cells = [[str(cell) for cell in row] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for place, name in enumerate(header):
-        words = place == 0 or any(not _is_number(row[place]) for row in cells)
+    for index, name in enumerate(header):
+        words = index == 0 or any(not _is_number(row[index]) for row in cells)
         table.add_column(Text(name), justify="left" if words else "right")
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
@@ -119,37 +119,37 @@ def print_description(description: Mapping[str, Any]) -> None:
         out.print(f"note: {note}")
 
 
-def _cohort_line(facts: Mapping[str, Any]) -> str:
+def _cohort_line(about: Mapping[str, Any]) -> str:
     windows = ", ".join(
-        f"{subjects} subjects with {n}" for n, subjects in facts["windows_per_subject"].items()
+        f"{subjects} subjects with {n}" for n, subjects in about["windows_per_subject"].items()
     )
-    shortest = "" if facts["shortest"] == facts["timepoints"] else f"{facts['shortest']} to "
-    shape = f"{facts['regions']} regions x {shortest}{facts['timepoints']} time points"
+    shortest = "" if about["shortest"] == about["timepoints"] else f"{about['shortest']} to "
+    shape = f"{about['regions']} regions x {shortest}{about['timepoints']} time points"
     lines = [
-        f"{facts['samples']} samples of {facts['subjects']} subjects, {shape}, TR {_tr(facts)}",
+        f"{about['samples']} samples of {about['subjects']} subjects, {shape}, TR {_tr(about)}",
         f"windows per subject: {windows}",
     ]
-    if facts["windowing"]:
-        cut = ", ".join(f"{key} {value}" for key, value in facts["windowing"].items())
-        lines.append(f"windowing: {cut}; z-scored: {facts['zscore']}")
-    if facts["source"]:
-        lines.append(f"source: {facts['source']}")
-    lines.append(f"fingerprint: {facts['fingerprint']}")
+    if about["windowing"]:
+        cut = ", ".join(f"{key} {value}" for key, value in about["windowing"].items())
+        lines.append(f"windowing: {cut}; z-scored: {about['zscore']}")
+    if about["source"]:
+        lines.append(f"source: {about['source']}")
+    lines.append(f"fingerprint: {about['fingerprint']}")
     return "\n".join(lines)
 
 
-def _scans_line(facts: Mapping[str, Any]) -> str:
-    counts = f"{facts['scans']} scans of {facts['subjects']} subjects, {facts['regions']} regions"
-    lines = [f"{counts}, TR {_tr(facts)}"]
-    if facts["lengths"]:
-        low, middle, high = (f"{facts['lengths'][k]:g}" for k in ("min", "median", "max"))
+def _scans_line(about: Mapping[str, Any]) -> str:
+    counts = f"{about['scans']} scans of {about['subjects']} subjects, {about['regions']} regions"
+    lines = [f"{counts}, TR {_tr(about)}"]
+    if about["lengths"]:
+        low, middle, high = (f"{about['lengths'][k]:g}" for k in ("min", "median", "max"))
         lines.append(f"time points: {low} to {high}, median {middle}")
-    lines.append(f"scans without a problem: {facts['usable']}")
+    lines.append(f"scans without a problem: {about['usable']}")
     return "\n".join(lines)
 
 
-def _tr(facts: Mapping[str, Any]) -> str:
-    return "mixed or unknown" if facts["tr"] is None else f"{facts['tr']:g} s"
+def _tr(about: Mapping[str, Any]) -> str:
+    return "mixed or unknown" if about["tr"] is None else f"{about['tr']:g} s"
 
 
 def _print_usable(rows: Sequence[Mapping[str, int]]) -> None:
@@ -162,12 +162,12 @@ def _print_usable(rows: Sequence[Mapping[str, int]]) -> None:
         )
 
 
-def print_dropped_regions(facts: Mapping[str, Any]) -> None:
+def print_dropped_regions(about: Mapping[str, Any]) -> None:
     """Print which regions were left out because too many subjects lack them."""
-    dropped = facts["regions_dropped"]
+    dropped = about["regions_dropped"]
     if dropped:
         print_table(
-            f"{len(dropped)} regions left out for everybody",
+            f"{len(dropped)} regions left out of all scans",
             ["region", "subjects without it"],
             [(row["region"], row["subjects_missing"]) for row in dropped],
         )
@@ -189,13 +189,13 @@ def _print_exclusions(description: Mapping[str, Any]) -> None:
 def print_columns(columns: Mapping[str, Mapping[str, Any]]) -> None:
     """Print what columns of labels hold: kind, values, how many are unknown, what was changed."""
     rows = []
-    for name, facts in columns.items():
-        held = ", ".join(f"{level} ({count})" for level, count in facts.get("levels", {}).items())
-        if "range" in facts:
-            low, high = facts["range"]
-            held = f"{low:g} to {high:g}" + (f" {facts['unit']}" if "unit" in facts else "")
-        notes = "; ".join(facts.get("notes", ()))
-        rows.append((name, facts["kind"], _shortened(held), str(facts["unknown"]), notes))
+    for name, about in columns.items():
+        held = ", ".join(f"{level} ({count})" for level, count in about.get("levels", {}).items())
+        if "range" in about:
+            low, high = about["range"]
+            held = f"{low:g} to {high:g}" + (f" {about['unit']}" if "unit" in about else "")
+        notes = "; ".join(about.get("notes", ()))
+        rows.append((name, about["kind"], _shortened(held), str(about["unknown"]), notes))
     if rows:
         print_table("columns", ["column", "kind", "values", "unknown rows", "note"], rows)
 

@@ -47,7 +47,7 @@ def rank(
     json: JsonFlag = False,
     **settings: Any,  # noqa: ANN401
 ) -> None:
-    """Rank operators by how well they see persons, diagnoses, ages, ...
+    """Rank operators by how well they identify subjects, or are associated with labels or numbers.
 
     Example: `sclcs rank abide.zarr --task diagnosis --covariates site,mean_fd --out ranking.csv`
     """
@@ -66,7 +66,7 @@ def rank(
     matrices = open_matrices(source)
     core = None if coreset is None else CoreSet.open(coreset)
     kinds, asked = settings.get("treat_as"), criteria or ()
-    if criteria is not None:  # a wrong name is told before the work, not after it
+    if criteria is not None:  # a wrong name is an error before the work, not after it
         target = find_target(matrices.samples, settings.get("task", "subject"), kinds)
         find_aims(matrices.samples, target, asked, kinds)
     ranking = rank_operators(matrices, coreset=core, **settings)
@@ -102,10 +102,10 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     if as_json:
         hidden = ["score", "low", "high"] if ranking.ranks_only else []
         rows = plain(ranking.table.drop(columns=hidden).to_dict(orient="records"))
-        facts = {"ranking": str(out), "plot": None if plot is None else str(plot)}
+        files = {"ranking": str(out), "plot": None if plot is None else str(plot)}
         asked = {"task": ranking.task, "score": ranking.score}
         found = {"answer": ranking.answer, "findings": ranking.findings, "table": rows}
-        print_json(facts | asked | found)
+        print_json(files | asked | found)
         return
     table = ranking.groups
     scored = table[table["score"].notna()]
@@ -150,18 +150,18 @@ def _p(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _row(facts: Mapping[Any, Any]) -> tuple[str, ...]:
+def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
     from sclcs.stats import entry_name
 
-    known = not math.isnan(facts["low"])
+    known = not math.isnan(row["low"])
     return (
-        f"{facts['rank']:g}",
-        entry_name(facts),
-        f"{facts['score']:.4f}",
-        f"{facts['low']:.4f} to {facts['high']:.4f}" if known else "",
-        f"{facts['rank_low']:g} to {facts['rank_high']:g}" if known else "",
-        _p(facts["p"]),
-        "yes" if facts["best_set"] else "",
+        f"{row['rank']:g}",
+        entry_name(row),
+        f"{row['score']:.4f}",
+        f"{row['low']:.4f} to {row['high']:.4f}" if known else "",
+        f"{row['rank_low']:g} to {row['rank_high']:g}" if known else "",
+        _p(row["p"]),
+        "yes" if row["best_set"] else "",
     )
 
 

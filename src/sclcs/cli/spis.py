@@ -87,17 +87,17 @@ def show(
 
     table = catalogue()
     name = find_identifier(identifier)
-    row = {str(key): value for key, value in table.loc[name].to_dict().items()}
-    facts: dict[str, Any] = {"identifier": name, "name": operator_name(name), **row}
-    group = table.index[table["rank_group"] == facts["rank_group"]]
-    facts["rank_equivalent"] = [str(other) for other in group if other != name]
-    facts["band"] = band_in_hz(name, tr)
+    row: dict[str, Any] = {"identifier": name, "name": operator_name(name)}
+    row |= {str(key): value for key, value in table.loc[name].to_dict().items()}
+    group = table.index[table["rank_group"] == row["rank_group"]]
+    row["rank_equivalent"] = [str(other) for other in group if other != name]
+    row["band"] = band_in_hz(name, tr)
     if json:
-        print_json(facts)
+        print_json(row)
         return
     out = console()
-    width = max(map(len, facts))
-    for key, value in facts.items():
+    width = max(map(len, row))
+    for key, value in row.items():
         text = ", ".join(value) if isinstance(value, list) else value
         out.print(f"{key.replace('_', ' '):<{width}}  {text if text not in ('', None) else '-'}")
 

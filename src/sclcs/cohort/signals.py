@@ -78,7 +78,7 @@ def check_chunks(array: Any, rows: NDArray[np.int64]) -> None:  # noqa: ANN401
     """
     folder = Path(array.store.root) / array.path
     seal = read_seal(folder.parent)
-    known = None if seal is None else seal.facts.get(CHUNKS)
+    known = None if seal is None else seal.metadata.get(CHUNKS)
     if known is None:
         return
     places = np.unique(rows // array.chunks[0]).tolist()

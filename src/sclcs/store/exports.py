@@ -274,8 +274,8 @@ def write_relmat(order: ExportOrder) -> int:
     _describe(order)
     segmentation = _segmentation(order)
     table = order.samples.reset_index()
-    texts = [name for name in table.columns if table[name].dtype == object]
-    table[texts] = table[texts].map(lambda cell: guard_cell(cell) if cell is not None else None)
+    strings = [name for name in table.columns if table[name].dtype == object]
+    table[strings] = table[strings].map(lambda cell: guard_cell(cell) if cell is not None else None)
     pattern = f"{segmentation}_stat-*_relmat.tsv"
     table.insert(1, "file", [f"{name.folder}/{name.stem}{pattern}" for name in names])
     write_text(folder / "samples.tsv", table.to_csv(sep="\t", index=False, na_rep=ABSENT))

@@ -138,8 +138,8 @@ class PieceContent:
     spans : mapping of str to tuple of int
         Start and length of their chunks in the file; not of those that were not kept.
     origin : mapping
-        Family, block, block size and samples (a digest), so that a file in the wrong place is
-        noticed, and a store can be told from its pieces.
+        Family, block, block size and samples (a digest), so that a misplaced file is noticed, and
+        the metadata of a store can be made again from its pieces.
     damaged : bool
         Whether the file is there but is not what was written: nothing of it counts.
     """

@@ -372,7 +372,7 @@ def _repair(path: Path, chosen: Cohort, whole: Cohort, why: DamagedStoreError) -
 
 
 def _from_pieces(pieces: Iterable[PieceContent]) -> Metadata:
-    """Return which operators there are, as far as pieces tell."""
+    """Return which operators there are, as far as pieces say."""
     known, rows, grids = operator_facts(), dict[str, OperatorRow](), dict[str, Grid]()
     for held in pieces:
         for name, entry in held.entries.items():

@@ -26,7 +26,6 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 from pydantic import AfterValidator
 
 from sclcs._core import (
-    Identity,
     InputError,
     Settings,
     WorkerDiedError,
@@ -36,6 +35,7 @@ from sclcs._core import (
     read_yaml,
     require_existing,
     setting,
+    text_digest,
     write_bytes,
 )
 from sclcs.store.executors import ExecutorKind
@@ -152,8 +152,7 @@ class SlurmExecutor:
         self._submitit = import_extra("submitit", "slurm")
         self._config, self._folder = config, folder.absolute()
         # The queue knows jobs by name: those of an earlier command that was killed, too.
-        place = Identity("place", inputs={"path": str(self._folder.resolve())})
-        self._name = f"sclcs-{place.digest(8)}"
+        self._name = f"sclcs-{text_digest(str(self._folder.resolve()), 8)}"
         self._rounds = self._silences = 0
 
     def __enter__(self) -> Self:
