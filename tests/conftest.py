@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from sclcs.cohort import scans_of_series
 from sclcs.cohort.cohort import Cohort
+from sclcs.cohort.series import scans_of_series
 from sclcs.spi import unregister
 from sclcs.spi.own import own_operators
 

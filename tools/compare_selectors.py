@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from sclcs._core import plain, show_progress, versions
-from sclcs.cohort import Cohort, CoreSet, read_arrays
+from sclcs.cohort import Cohort, CoreSet, read_scans
 from sclcs.coresets import SELECTORS, select
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -41,7 +41,7 @@ RANDOM_DRAWS = 200
 def main() -> None:
     """Choose, measure, write."""
     options = _options()
-    cohort = read_arrays(options.source).to_cohort(
+    cohort = read_scans(options.source).to_cohort(
         window=70, stride=35, truncate=210, drop_first=1, on_bad="skip"
     )
     with show_progress():

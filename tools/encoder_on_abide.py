@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from paper.ablation import seeds_agree
 from sclcs._core import show_progress
-from sclcs.cohort import Cohort, read_arrays
+from sclcs.cohort import Cohort, read_scans
 from sclcs.coresets import TrainedEncoder, trained_encoder
 from sclcs.report import save_encoder_figures
 
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--cache", type=Path)
     options = parser.parse_args()
-    scans = read_arrays(options.npz)
+    scans = read_scans(options.npz)
     cohort = scans.to_cohort(window=70, stride=35, truncate=210, drop_first=1, on_bad="skip")
     with show_progress():
         runs = {

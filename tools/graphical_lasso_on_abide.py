@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.covariance import GraphicalLasso
 from sklearn.exceptions import ConvergenceWarning
 
-from sclcs.cohort import read_arrays
+from sclcs.cohort import read_scans
 from sclcs.spi import compute
 
 OUT = Path(__file__).parents[1] / "docs" / "results" / "graphical_lasso.csv"
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=60)
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
-    cohort = read_arrays(options.npz).to_cohort(
+    cohort = read_scans(options.npz).to_cohort(
         window=70, stride=35, truncate=210, drop_first=1, on_bad="skip"
     )
     ours = compute(cohort, [OPERATOR]).sel(spi=OPERATOR).to_numpy()

@@ -195,15 +195,14 @@ class ImportSettings(CutSettings):
         metavar="KEY=LABEL",
     )
     tr: float | None = read("repetition time in seconds, where files do not tell it", None)
-    layout: Literal[
-        "auto", "time-region", "region-time", "scan-time-region", "scan-region-time"
-    ] = read("what the rows of a scan are; found where that is certain", "auto", takes=str)
+    layout: Literal["auto", "time-region", "region-time"] = read(
+        "what the rows of a scan are; found where that is certain", "auto", takes=str
+    )
     key: str | None = read("name of the signals in .npz and .mat files", None)
     pattern: str | None = read("which files of a folder: '*_rois.csv', '**/*.mat'", None)
     file_names: str | None = read(
         "what file names say: '{subject}_{session}', '{subject}/*/{run}'", None, flag="--names"
     )
-    strip_suffix: str = read("end of the file stem that is not part of the scan id", "")
     confounds: str | None = imaged(
         "simple, scrubbing, compcor, ica_aroma, components (motion,wm_csf), or none; simple for "
         "images of fMRIPrep",

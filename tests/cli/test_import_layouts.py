@@ -102,6 +102,11 @@ def test_several_things_are_listed_and_nothing_is_said(tmp_path):
     write_ukb(tmp_path / "study" / "derivatives" / "ukb")
     with pytest.raises(InputError, match=r"ukb \(UK Biobank\), .*xcp_d \(regional.*--kind"):
         recognise(tmp_path / "study")
+    dense = tmp_path / "100307/MNINonLinear/Results/rfMRI_REST1_LR/rfMRI.dtseries.nii"
+    dense.parent.mkdir(parents=True)
+    dense.write_bytes(b"")
+    with pytest.raises(NotFoundError, match=r"dense CIFTI.*-cifti-parcellate"):
+        recognise(tmp_path / "100307")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFoundError, match="CONN project: ROI_Subject"):
         recognise(tmp_path / "empty")
@@ -118,6 +123,7 @@ def test_people_without_a_scan_and_a_parcel_few_lack_need_no_second_attempt(tmp_
     assert "1 regions left out of all scans" in text
     assert "Rows of the label table without a scan (1)" in text
     assert "1 regions that some scans do not cover left out" in text
+    assert "labels from participants.tsv" in text
 
 
 def test_images_take_the_confounds_beside_them_and_say_so(tmp_path):
@@ -161,10 +167,13 @@ def test_real_files_of_conn(tmp_path):
     (folder / name).symlink_to(REAL_CONN / f"TBI_sch1000_{name}")
     with pytest.raises(InputError, match=r"Schaefer1000RSN7 \(1000 regions\), atlas \(132"):
         sclcs.load(tmp_path / "conn_tbi")
-    cohort = sclcs.load(tmp_path / "conn_tbi", atlas="atlas", tr=2.0)
+    text, cohort = imported(tmp_path, REAL_CONN, "--atlas", "atlas", "--tr", "2")
+    assert "5 scans of 3 subjects" in text
     assert cohort.n_regions == 132
-    assert cohort.samples["session"].tolist() == ["1", "2", "3"]
-    assert cohort.lengths.tolist() == [144] * 3
+    who = cohort.samples["subject"] == "TBI_sch1000_Subject001"
+    assert cohort.samples["session"][who].tolist() == ["1", "2", "3"]
+    assert cohort.provenance["columns"]["session"]["kind"] == "classes"
+    assert cohort.lengths.tolist() == [144] * 5
 
 
 def test_a_mat_file_with_several_matrices_asks_for_its_variable(tmp_path):

@@ -6,6 +6,7 @@ the CONN handbook, UK Biobank's parcellated time series, HCP's file names, MNE-P
 
 import gzip
 import json
+from functools import partial
 
 import nibabel as nib
 import numpy as np
@@ -13,8 +14,17 @@ import pandas as pd
 from nibabel.cifti2 import Cifti2Image, ParcelsAxis, SeriesAxis
 from scipy.io import savemat
 
+from sclcs.cohort import read_scans
+
 REGIONS = ("LH_Vis_1", "LH_Default_1", "RH_Default_1", "RH_Limbic_1", "Hippocampus")
 AFFINE = np.diag([10.0, 10.0, 10.0, 1.0])
+read_arrays = partial(read_scans, kind="arrays")
+read_bids = partial(read_scans, kind="bids")
+read_conn = partial(read_scans, kind="conn")
+read_mne = partial(read_scans, kind="mne")
+read_ukb = partial(read_scans, kind="ukb")
+read_nifti = partial(read_scans, kind="nifti")
+read_mdd = partial(read_scans, kind="rest-meta-mdd")
 
 
 def series(seed, length=30, regions=REGIONS):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sclcs._core.errors import InputError, NotFoundError, UnknownNameError
-from sclcs.cohort.readers.atlases import is_named_atlas, known_atlases, named_atlas
+from sclcs.cohort.readers.atlases import known_atlases, parcellation
 
 nib = pytest.importorskip("nibabel")
 datasets = pytest.importorskip("nilearn.datasets")
@@ -25,7 +25,7 @@ def write_schaefer(folder, count=100):
 
 
 def test_an_atlas_that_was_fetched_before_needs_no_network(tmp_path):
-    atlas = named_atlas("schaefer100", 5.0, write_schaefer(tmp_path))
+    atlas = parcellation("schaefer100", data_dir=write_schaefer(tmp_path))
     assert len(atlas.regions) == 100
     assert atlas.regions[1] == "7Networks_LH_Vis_2"
     assert atlas.values.tolist() == list(range(1, 101))
@@ -38,7 +38,7 @@ def test_without_a_network_the_error_says_where_to_put_the_files(tmp_path, monke
 
     monkeypatch.setattr(datasets, "fetch_atlas_schaefer_2018", offline)
     with pytest.raises(NotFoundError) as raised:
-        named_atlas("Schaefer400-17", 5.0, tmp_path)
+        parcellation("Schaefer400-17", data_dir=tmp_path)
     message = str(raised.value)
     assert "no route to host for 400" in message
     file = "schaefer_2018/Schaefer2018_400Parcels_17Networks_order_FSLMNI152_2mm.nii.gz"
@@ -59,16 +59,14 @@ def test_every_fetched_atlas_is_a_function_of_nilearn_with_these_arguments():
 
 @pytest.mark.parametrize(("name", "count"), [("dosenbach160", 160), ("power264", 264)])
 def test_coordinates_come_with_nilearn(name, count):
-    atlas = named_atlas(name, 4.0)
+    atlas = parcellation(name, radius=4.0)
     assert atlas.centres.shape == (count, 3)
     assert len(set(atlas.regions)) == count
 
 
 def test_unknown_names_and_bad_radii(tmp_path):
-    assert is_named_atlas("Schaefer400")
-    assert not is_named_atlas(str(tmp_path / "mine.nii.gz"))
     assert "aal" in known_atlases()
     with pytest.raises(UnknownNameError, match=r"Did you mean schaefer400\?"):
-        named_atlas("shaefer400", 5.0)
+        parcellation("shaefer400")
     with pytest.raises(InputError, match="radius above 0"):
-        named_atlas("power264", 0.0)
+        parcellation("power264", radius=0.0)

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sclcs.cohort.readers.bids_files import BidsName, parse_bids_name
+from sclcs.cohort.readers.bids_names import BidsName, parse_bids_name
 
 LABELS = st.from_regex(r"[A-Za-z0-9+.]+", fullmatch=True)
 KEYS = st.from_regex(r"[a-z][a-zA-Z0-9]*", fullmatch=True)

@@ -2,10 +2,9 @@ import numpy as np
 import pandas as pd
 
 from sclcs._core.errors import UnreadableFileError
-from sclcs.cohort.check import check_cohort, check_scans
+from sclcs.cohort import check_cohort, check_scans
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.cohort.windows import Windowing
 
 
 def found(problems):
@@ -54,7 +53,7 @@ def test_scans_are_checked_before_they_are_cut(rng):
         ],
         ["r0", "r1"],
     )
-    assert found(check_scans(scans, Windowing(10))) == {
+    assert found(check_scans(scans, "10")) == {
         ("too-short", "short"),
         ("unreadable", "broken"),
         ("missing-value", "site"),

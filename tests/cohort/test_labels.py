@@ -3,7 +3,7 @@ import openpyxl
 import pytest
 
 from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.labels import attach_labels, fact_name, read_label_table
+from sclcs.cohort.labels import attach_labels, column_name, read_label_table
 from sclcs.cohort.scans import Scan, Scans
 
 
@@ -32,8 +32,8 @@ def test_ids_keep_leading_zeros_and_columns_get_their_types(tmp_path):
     table = read_label_table(path)
     assert table.ids("subject") == ["007", "012"]
     labelled = attach_labels(scans_of("007", "012"), table)
-    assert labelled[0].facts == {"age": 31, "sex": "M", "site_code": "01", "score": 1.5}
-    assert labelled[1].facts == {"age": None, "sex": "F", "site_code": "02", "score": None}
+    assert labelled[0].metadata == {"age": 31, "sex": "M", "site_code": "01", "score": 1.5}
+    assert labelled[1].metadata == {"age": None, "sex": "F", "site_code": "02", "score": None}
     assert labelled.provenance["labels"]["id_column"] == "SubID"
 
 
@@ -97,7 +97,7 @@ def test_empty_ids_are_named(tmp_path):
 def test_prefix_and_leading_zeros_are_tolerated(tmp_path, scan, row):
     path = write(tmp_path / "labels.csv", f"subject,age\n{row},3\n")
     labelled = attach_labels(scans_of(scan), read_label_table(path))
-    assert labelled[0].facts == {"age": 3}
+    assert labelled[0].metadata == {"age": 3}
     assert not labelled.problems
 
 
@@ -114,14 +114,14 @@ def test_ambiguous_ids_do_not_match(tmp_path):
 def test_exact_ids_come_before_similar_ones(tmp_path):
     path = write(tmp_path / "labels.csv", "subject,age\n07,3\n7,4\n")
     labelled = attach_labels(scans_of("07", "7"), read_label_table(path))
-    assert [scan.facts["age"] for scan in labelled] == [3, 4]
+    assert [scan.metadata["age"] for scan in labelled] == [3, 4]
 
 
 def test_one_row_serves_all_scans_of_a_subject(tmp_path):
     path = write(tmp_path / "labels.csv", "subject,age\ns1,3\ns2,4\n")
     scans = scans_of("s1", "s1", "s2", ids=["x1", "x2", "x3"])
     labelled = attach_labels(scans, read_label_table(path))
-    assert [scan.facts["age"] for scan in labelled] == [3, 3, 4]
+    assert [scan.metadata["age"] for scan in labelled] == [3, 3, 4]
 
 
 def test_by_scan_the_table_names_the_subject(tmp_path):
@@ -129,7 +129,7 @@ def test_by_scan_the_table_names_the_subject(tmp_path):
     scans = scans_of("x1", "x2")
     labelled = attach_labels(scans, read_label_table(path), by="scan")
     assert [(scan.scan_id, scan.subject) for scan in labelled] == [("x1", "p1"), ("x2", "p1")]
-    assert labelled[1].facts == {"age": 4}
+    assert labelled[1].metadata == {"age": 4}
     assert attach_labels(scans, read_label_table(path), by=None)[1].subject == "p1"
 
 
@@ -150,9 +150,9 @@ def test_no_id_column_lists_the_columns(tmp_path):
 
 def test_columns_that_would_hide_those_of_a_cohort_are_renamed(tmp_path):
     path = write(tmp_path / "labels.csv", "participant_id,window,scan\ns1,3,x\n")
-    facts = attach_labels(scans_of("s1"), read_label_table(path, "participant_id"))[0].facts
+    facts = attach_labels(scans_of("s1"), read_label_table(path, "participant_id"))[0].metadata
     assert facts == {"window_label": 3, "scan_label": "x"}
-    assert fact_name("On medication?") == "on_medication"
+    assert column_name("On medication?") == "on_medication"
 
 
 def test_columns_that_become_one_name_are_refused(tmp_path):

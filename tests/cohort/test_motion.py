@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from pipeline_trees import read_bids
 
 from sclcs._core.errors import InputError, UnreadableFileError
-from sclcs.cohort.labels import attach_labels, read_label_table
-from sclcs.cohort.motion import mean_displacement, with_mean_fd, without_motion
-from sclcs.cohort.readers.bids import read_bids
+from sclcs.cohort.build import without_motion
+from sclcs.cohort.labels import attach_labels, read_label_table, with_mean_fd
 from sclcs.cohort.scans import Scan, Scans
 
 
@@ -30,7 +30,7 @@ def derivative(tmp_path):
 
 def test_motion_is_read_from_files_beside_the_scan(derivative):
     scans = read_bids(derivative)
-    assert [scan.facts["mean_fd"] for scan in scans] == pytest.approx([0.2, 0.6, None])
+    assert [scan.metadata["mean_fd"] for scan in scans] == pytest.approx([0.2, 0.6, None])
     kept = without_motion(scans, 0.5)
     assert [scan.subject for scan in kept] == ["sub-01"]
     found = {p.where: p.detail for p in kept.problems if p.kind == "high-motion"}
@@ -51,16 +51,16 @@ def test_tables_of_phenotypes_name_it_in_many_ways(tmp_path):
     (tmp_path / "p.csv").write_text("subject,func_mean_fd\na,0.25\nb,n/a\n")
     scans = Scans([Scan(n, n, lambda: np.zeros((2, 9))) for n in "ab"], ["x", "y"])
     labelled = attach_labels(scans, read_label_table(tmp_path / "p.csv"))
-    assert [scan.facts for scan in labelled] == [{"mean_fd": 0.25}, {"mean_fd": None}]
+    assert [scan.metadata for scan in labelled] == [{"mean_fd": 0.25}, {"mean_fd": None}]
 
 
 def test_bad_motion_is_said(tmp_path, derivative):
-    path = tmp_path / "sub-01_motion.tsv"
+    path = tmp_path / "sub-01/func/sub-01_task-rest_motion.tsv"
     path.write_text("framewise_displacement\nmuch\n")
     with pytest.raises(UnreadableFileError, match="Expected numbers in the column framewise"):
-        mean_displacement(path)
+        read_bids(derivative)
     path.write_text("rmsd\n0.1\n")
-    assert mean_displacement(path) is None
+    assert read_bids(derivative)[0].metadata["mean_fd"] is None
     with pytest.raises(InputError, match="above 0 mm"):
         without_motion(read_bids(derivative), 0)
     scans = Scans([Scan("a", "a", lambda: np.zeros((2, 9)))], ["x", "y"])

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pipeline_trees import read_arrays
 
 from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.readers.arrays import read_arrays
 
 REAL_COHORT = Path(__file__).parents[2].parent / "shared/data/abide_dos160_dmn33.npz"
 
@@ -51,17 +51,17 @@ def test_npz_with_everything(tmp_path, cube):
     assert [scan.scan_id for scan in scans] == ["x1", "x2", "x3", "x4"]
     assert [scan.subject for scan in scans] == ["0012", "0013", "0013", "0014"]
     assert scans.tr == 2.2
-    assert scans[0].facts == {
+    assert scans[0].metadata == {
         "diagnosis": "MDD",
         "age": 24.45,
         "qc_pass": True,
         "session": 1,
         "tr": 2.2,
     }
-    assert type(scans[0].facts["session"]) is int
-    assert type(scans[0].facts["qc_pass"]) is bool
-    assert scans[2].facts["age"] is None
-    assert scans[3].facts["diagnosis"] is None
+    assert type(scans[0].metadata["session"]) is int
+    assert type(scans[0].metadata["qc_pass"]) is bool
+    assert scans[2].metadata["age"] is None
+    assert scans[3].metadata["diagnosis"] is None
     assert scans[1].signals().shape == (N_REGIONS, 20)  # padding is never read
     np.testing.assert_array_equal(scans[1].signals()[2], cube[1, :20, 2])
     assert scans.provenance["reader"] == "arrays"
@@ -78,7 +78,7 @@ def test_npz_regions_by_name_and_other_layout(tmp_path, cube):
     turned = cube.transpose(0, 2, 1)
     path = tmp_path / "turned.npz"
     np.savez(path, X=turned, region_names=np.array(NAMES), subjects=np.arange(7, 7 + N_SCANS))
-    scans = read_arrays(path, layout="scan-region-time", regions="IPS,ACC", tr=2)
+    scans = read_arrays(path, layout="region-time", regions="IPS,ACC", tr=2)
     assert scans.regions == ("IPS", "ACC")
     assert scans.tr == 2.0
     assert scans[3].subject == "10"
@@ -102,7 +102,7 @@ def test_npz_mixed_tr_stays_a_fact(tmp_path, cube):
     path = save_npz(tmp_path / "c.npz", cube, tr=np.array([2.0, 2.0, 2.5, 2.0]))
     scans = read_arrays(path)
     assert scans.tr is None
-    assert scans[2].facts["tr"] == 2.5
+    assert scans[2].metadata["tr"] == 2.5
     assert read_arrays(save_npz(tmp_path / "d.npz", cube, tr=np.array(1.5))).tr == 1.5
 
 
@@ -116,7 +116,7 @@ def test_npz_with_a_label_table(tmp_path, cube):
     path = save_npz(tmp_path / "c.npz", cube, subject=np.array(["1", "2", "3", "4"]))
     (tmp_path / "labels.csv").write_text("participant_id,site\nsub-04,B\nsub-01,A\nsub-02,A\n")
     scans = read_arrays(path, labels=tmp_path / "labels.csv")
-    assert [(scan.subject, scan.facts["site"]) for scan in scans] == [
+    assert [(scan.subject, scan.metadata["site"]) for scan in scans] == [
         ("1", "A"),
         ("2", "A"),
         ("4", "B"),
@@ -214,7 +214,7 @@ def test_npy_takes_the_rows_of_the_table_in_order(tmp_path, cube):
         read_arrays(tmp_path / "c.npy", **options)
     scans = read_arrays(tmp_path / "c.npy", by_position=True, **options)
     assert [scan.subject for scan in scans] == ["01", "02", "02", "03"]
-    assert [scan.facts for scan in scans] == [{"site": s} for s in "AABB"]
+    assert [scan.metadata for scan in scans] == [{"site": s} for s in "AABB"]
     np.testing.assert_array_equal(scans[2].signals(), cube[2].T)
     assert len(scans.to_cohort(window=10, stride=10)) == 8
 
@@ -226,10 +226,17 @@ def test_npy_needs_one_row_per_scan(tmp_path, cube):
         read_arrays(tmp_path / "c.npy", labels=tmp_path / "labels.csv", by_position=True)
 
 
-def test_npy_must_have_three_axes(tmp_path, cube):
-    np.save(tmp_path / "c.npy", cube[0])
-    with pytest.raises(InputError, match=r"3-D array of numbers .*\(23, 5\)"):
-        read_arrays(tmp_path / "c.npy")
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_a_matrix_is_one_scan(tmp_path, cube, suffix):
+    path = tmp_path / f"c{suffix}"
+    np.save(path, cube[0]) if suffix == ".npy" else np.savez(path, ts=cube[0], names=[1, 2])
+    with pytest.raises(InputError, match="allow both"):
+        read_arrays(path)
+    (scan,) = read_arrays(path, layout="time-region")
+    np.testing.assert_array_equal(scan.signals(), cube[0].T)
+    np.save(tmp_path / "d.npy", cube[0, 0])
+    with pytest.raises(InputError, match=r"3-D array of numbers .*\(5,\)"):
+        read_arrays(tmp_path / "d.npy")
 
 
 def test_nothing_to_read(tmp_path):
@@ -240,7 +247,7 @@ def test_nothing_to_read(tmp_path):
     (tmp_path / "a.doc").write_text("x")
     with pytest.raises(InputError, match=r"\.npz or \.npy file or a folder"):
         read_arrays(tmp_path / "a.doc")
-    with pytest.raises(InputError, match="Expected layout"):
+    with pytest.raises(InputError, match=r"layout.*region-scan"):
         read_arrays(tmp_path, layout="region-scan")
 
 

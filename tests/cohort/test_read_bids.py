@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from pipeline_trees import read_bids
 
 from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.readers.bids import read_bids
 
 REGIONS = ("LH_Vis_1", "LH_Vis_2", "RH_Default_PFC_1", "Left-Hippocampus")
 SPACE = "MNI152NLin2009cAsym"
@@ -64,7 +64,7 @@ def test_values_facts_and_labels(dataset):
         f"sub-{s}_ses-{v}_task-rest_run-{r}" for s in ("01", "02") for v in "12" for r in "12"
     ]
     for scan in scans:
-        facts = scan.facts
+        facts = scan.metadata
         seed = int(scan.subject.removeprefix("sub-") + facts["session"] + facts["run"])
         np.testing.assert_array_equal(
             scan.load(), signals_of(seed, 10 + seed % 7).T, err_msg=scan.scan_id
@@ -72,8 +72,8 @@ def test_values_facts_and_labels(dataset):
         assert facts["task"] == "rest"
         assert facts["diagnosis"] == {"sub-01": "MDD", "sub-02": "HC"}[scan.subject]
     assert scans.table["session"].tolist() == ["1", "1", "2", "2"] * 2, "names beat the table"
-    assert scans[0].facts["age"] == 31
-    assert scans[4].facts["age"] is None
+    assert scans[0].metadata["age"] == 31
+    assert scans[4].metadata["age"] is None
     assert not scans.problems
     assert scans.provenance["reader"] == "bids"
     assert scans.provenance["options"]["atlas"] == "Tian"
@@ -116,7 +116,7 @@ def test_old_atlas_entity_and_columns_in_another_order(tmp_path):
     assert scans.regions == REGIONS
     np.testing.assert_array_equal(scans[1].load(), signals_of(2).T)
     assert scans.tr is None
-    assert "session" not in scans[0].facts, "no name has a session"
+    assert "session" not in scans[0].metadata, "no name has a session"
 
 
 def test_several_atlases_need_a_choice(dataset):
@@ -253,8 +253,8 @@ def test_missing_and_extra_participants(dataset, tmp_path):
 def test_labels_of_the_derivative_come_first(dataset):
     (dataset / "participants.tsv").write_text("participant_id\tgroup\nsub-01\tp\nsub-02\tq\n")
     scans = read_bids(dataset)
-    assert scans[0].facts["group"] == "p"
-    assert "diagnosis" not in scans[0].facts
+    assert scans[0].metadata["group"] == "p"
+    assert "diagnosis" not in scans[0].metadata
 
 
 def test_table_of_an_unrelated_parent_is_not_used(tmp_path):

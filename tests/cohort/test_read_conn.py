@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from pipeline_trees import write_conn
+from pipeline_trees import read_conn, write_conn
 
 from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.readers.conn import read_conn
+from sclcs.cohort import read_scans
 
 
 def expected(number):
@@ -44,7 +44,19 @@ def test_labels_by_number_or_name(tmp_path, ids):
     rows = [f"{name},{site}" for name, site in zip(ids, "ABA", strict=True)]
     (tmp_path / "labels.csv").write_text("\n".join(["subject,site", *rows]))
     scans = read_conn(project, atlas="all", labels=tmp_path / "labels.csv")
-    assert [scan.facts["site"] for scan in scans] == ["A", "B", "A"]
+    assert [scan.metadata["site"] for scan in scans] == ["A", "B", "A"]
+
+
+def test_files_of_several_projects_in_one_folder_and_one_file(tmp_path):
+    names = []
+    for group in ("HC", "TBI_tp1"):
+        project = write_conn(tmp_path / group, 1, conditions=(0,))
+        path = project / "results" / "preprocessing" / "ROI_Subject001_Condition000.mat"
+        names.append(path.rename(tmp_path / f"{group}_{path.name}"))
+    scans = read_conn(tmp_path, atlas="atlas")
+    assert [scan.subject for scan in scans] == ["HC_Subject001", "TBI_tp1_Subject001"]
+    (scan,) = read_scans(names[1], atlas="networks")  # its name says what it is
+    assert scan.signals().shape == (1, 40)
 
 
 def test_what_goes_wrong_is_named(tmp_path):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from pipeline_trees import read_mne
 
 from sclcs._core.errors import InputError, NotFoundError
-from sclcs.cohort.readers.mne import read_mne
 
 mne = pytest.importorskip("mne")
 
@@ -32,8 +32,8 @@ def test_recordings_with_names_of_bids_and_labels(tmp_path):
     scans = read_mne(folder, picks="eeg", labels=tmp_path / "labels.tsv")
     assert scans.regions == tuple(CHANNELS)
     assert scans.tr == pytest.approx(0.01), "one over the real sampling rate"
-    assert [scan.facts["group"] for scan in scans] == ["A", "B"]
-    assert scans[0].facts["session"] == "1"
+    assert [scan.metadata["group"] for scan in scans] == ["A", "B"]
+    assert scans[0].metadata["session"] == "1"
     np.testing.assert_allclose(scans[1].signals(), written[1], rtol=1e-5)
     cohort = scans.to_cohort(window="2s")
     assert cohort.signals.shape == (6, 4, 200)
@@ -59,7 +59,7 @@ def test_epochs_are_scans_with_their_event(tmp_path):
     scans = read_mne(tmp_path)
     assert [scan.scan_id for scan in scans] == [f"s1_epoch-{k}" for k in range(5)]
     assert {scan.subject for scan in scans} == {"s1"}
-    assert [scan.facts["event"] for scan in scans] == ["rest", "task", "rest", "task", "rest"]
+    assert [scan.metadata["event"] for scan in scans] == ["rest", "task", "rest", "task", "rest"]
     np.testing.assert_allclose(scans[3].signals(), values[3], rtol=1e-5)
     assert len(scans.to_cohort()) == 5
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pipeline_trees import read_nifti
 
 from sclcs._core.errors import (
     InputError,
@@ -14,7 +15,6 @@ from sclcs._core.errors import (
     UnreadableFileError,
 )
 from sclcs.cohort.readers import nifti as nifti_extraction
-from sclcs.cohort.readers.nifti import read_nifti
 from sclcs.cohort.regions import region_set
 
 nibabel = pytest.importorskip("nibabel")
@@ -27,6 +27,8 @@ REGIONS = region_set("dosenbach-dmn33")
 
 
 def read(images, **options):
+    if isinstance(images, list):
+        images = images[0] if len(images) == 1 else images[0].parent
     return read_nifti(images, **({"atlas": "dosenbach-dmn33", "confounds": "none"} | options))
 
 
@@ -189,7 +191,7 @@ def test_confounds_are_regressed_out_and_scrubbed_volumes_cut(fmriprep):
 def test_missing_confounds_are_named_and_skipped(fmriprep):
     image = bold(fmriprep, "02", "2", 1)
     next(image.parent.glob("*confounds_timeseries.tsv")).unlink()
-    scans = read(fmriprep, confounds=["motion"], confound_options={"motion": "basic"})
+    scans = read(fmriprep, confounds="motion", confound_options={"motion": "basic"})
     assert len(scans) == 3
     with pytest.raises(UnreadableFileError, match=r"sub-02_ses-2.*Could not find"):
         scans.to_cohort(window=10, stride=10)
@@ -332,16 +334,18 @@ def test_labels_for_plain_files(tmp_path):
     table = tmp_path / "labels.csv"
     table.write_text("subject,group\np1,a\np3,c\n")
     scans = read(str(tmp_path / "scans" / "*.nii"), labels=table)
-    assert [scan.facts["group"] for scan in scans] == ["a"]
+    assert [scan.metadata["group"] for scan in scans] == ["a"]
     assert {p.kind: p.where for p in scans.problems} == {"missing-label": "p2", "extra-label": "p3"}
     assert scans.tr == 2.5, "from the header"
     assert len(read(paths)) == 2
 
 
-def test_one_file_per_scan(fmriprep):
-    other = bold(fmriprep, "01", "1", 1).name.replace(SPACE, "space-T1w")
-    save(volumes_of(0), bold(fmriprep, "01", "1", 1).with_name(other))
-    with pytest.raises(InputError, match=r"space \(.*T1w.*\).*--space"):
+def test_of_several_spaces_the_only_one_of_mni_is_taken(fmriprep):
+    image = bold(fmriprep, "01", "1", 1)
+    save(volumes_of(0), image.with_name(image.name.replace(SPACE, "space-T1w")))
+    np.testing.assert_array_equal(read(fmriprep)[0].load(), read(image)[0].load())
+    save(volumes_of(0), image.with_name(image.name.replace(SPACE, "space-MNI152NLin6Asym")))
+    with pytest.raises(InputError, match=r"space \(.*MNI152NLin6Asym.*\).*--space"):
         read(fmriprep)
     assert len(read(fmriprep, space="MNI152NLin2009cAsym")) == 4
 

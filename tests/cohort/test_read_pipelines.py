@@ -6,6 +6,8 @@ import pytest
 from pipeline_trees import (
     REGIONS,
     compress,
+    read_arrays,
+    read_bids,
     series,
     write_cpac,
     write_halfpipe,
@@ -15,8 +17,6 @@ from pipeline_trees import (
 )
 
 from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.readers.arrays import read_arrays
-from sclcs.cohort.readers.bids import read_bids
 from sclcs.cohort.regions import CoverageRule, choose_regions, drop_regions, parse_share
 
 
@@ -28,7 +28,7 @@ def test_xcp_d_tables_are_read_once_although_cifti_lies_beside(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study"))
     assert scans.regions == REGIONS
     assert scans.tr == 2.0
-    assert [scan.facts["diagnosis"] for scan in scans] == ["MDD", "HC", "MDD", "HC"]
+    assert [scan.metadata["diagnosis"] for scan in scans] == ["MDD", "HC", "MDD", "HC"]
     for number, found in enumerate(values_of(scans)):
         np.testing.assert_allclose(found, series(number).T, rtol=1e-6)
 
@@ -71,7 +71,7 @@ def test_hcp_runs_by_the_folders_of_their_files(tmp_path):
     )
     assert scans.tr == pytest.approx(0.72)
     assert [scan.subject for scan in scans] == ["100307", "100307", "100408", "100408"]
-    assert scans[1].facts == {"run": "rfMRI_REST2_LR"}
+    assert scans[1].metadata == {"run": "rfMRI_REST2_LR"}
     np.testing.assert_allclose(scans[3].signals(), series(11, 32).T, rtol=1e-6)
     assert scans.to_cohort().lengths.tolist() == [30, 32, 30, 32]
 
@@ -107,7 +107,7 @@ def test_a_missing_participants_table_is_said_loudly_and_looked_for_one_folder_u
     assert "--labels" in scans.to_cohort(window=20, stride=10).provenance["notes"][0]
     moved = folder.rename(tmp_path / "xcp_d")  # not in a dataset any more
     (tmp_path / "elsewhere.tsv").rename(tmp_path / "participants.tsv")
-    assert read_bids(moved)[0].facts["diagnosis"] == "MDD"
+    assert read_bids(moved)[0].metadata["diagnosis"] == "MDD"
 
 
 # ---- regions that scans do not cover

@@ -5,9 +5,9 @@ import numpy as np
 import openpyxl
 import pytest
 import scipy.io
+from pipeline_trees import read_mdd
 
 from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.readers.rest_meta_mdd import ATLAS_BLOCKS, PAPER_SITES, read_rest_meta_mdd
 from sclcs.cohort.regions import region_set
 
 N_TIMES = 12
@@ -81,7 +81,7 @@ def write_csv(path, *rows):
 
 
 def test_the_papers_regions_by_default(release):
-    scans = read_rest_meta_mdd(release, tr=2)
+    scans = read_mdd(release, tr=2)
     assert [scan.scan_id for scan in scans] == IDS
     assert scans.regions == region_set("dosenbach-dmn33").names
     assert scans.tr == 2.0
@@ -96,14 +96,14 @@ def test_the_papers_regions_by_default(release):
 
 
 def test_facts_come_from_the_ids(release):
-    facts = {scan.subject: dict(scan.facts) for scan in read_rest_meta_mdd(release)}
+    facts = {scan.subject: dict(scan.metadata) for scan in read_mdd(release)}
     assert facts["S1-1-0001"] == {"site": "1", "diagnosis": "MDD"}
     assert facts["S20-2-0251"] == {"site": "20", "diagnosis": "HC"}
 
 
 @pytest.mark.parametrize("path", [".", "Results", "Results/ROISignals_FunImgARCWF"])
 def test_variant_is_found_from_any_level(release, path):
-    scans = read_rest_meta_mdd(release / path, variant="FunImgARCWF")
+    scans = read_mdd(release / path, variant="FunImgARCWF")
     assert int(scans[0].signals()[0, 0]) == 500 + 1409
     options = scans.provenance["options"]
     assert scans.provenance["reader"] == "rest-meta-mdd"
@@ -113,18 +113,18 @@ def test_variant_is_found_from_any_level(release, path):
 
 
 def test_release_inside_another_folder(release):
-    assert len(read_rest_meta_mdd(release.parent)) == len(IDS)
+    assert len(read_mdd(release.parent)) == len(IDS)
 
 
 def test_missing_variant_lists_those_present(release):
     with pytest.raises(NotFoundError, match=r"'FunImgXYZ'.*found FunImgARCWF, FunImgARglobalCWF"):
-        read_rest_meta_mdd(release, variant="FunImgXYZ")
+        read_mdd(release, variant="FunImgXYZ")
     folder = release / "Results/ROISignals_FunImgARCWF"
     with pytest.raises(NotFoundError, match="found FunImgARCWF; choose one"):
-        read_rest_meta_mdd(folder)
+        read_mdd(folder)
     (folder / "empty").mkdir()
     with pytest.raises(NotFoundError, match=r"no folder ROISignals_\*"):
-        read_rest_meta_mdd(folder / "empty")
+        read_mdd(folder / "empty")
 
 
 @pytest.mark.parametrize(
@@ -140,28 +140,28 @@ def test_missing_variant_lists_those_present(release):
     ],
 )
 def test_other_atlases(release, atlas, size, first, last):
-    scans = read_rest_meta_mdd(release, atlas=atlas, sites=[20])
+    scans = read_mdd(release, atlas=atlas, sites=["20"])
     signals = scans[0].signals()
-    assert len(scans.regions) == len(signals) == size == ATLAS_BLOCKS[atlas].size
+    assert len(scans.regions) == len(signals) == size == last - first + 1
     assert (int(signals[0, 0]), int(signals[-1, 0])) == (first, last)
     assert scans.regions[0] == f"{atlas}_001"
 
 
 def test_regions_of_an_atlas_by_name(release):
-    scans = read_rest_meta_mdd(release, atlas="aal", regions="aal_116,aal_007")
+    scans = read_mdd(release, atlas="aal", regions="aal_116,aal_007")
     assert [int(row[0]) for row in scans[0].signals()] == [116, 7]
-    whole = read_rest_meta_mdd(release, regions="all")
+    whole = read_mdd(release, regions="all")
     assert whole.regions == region_set("dosenbach-160").names
     with pytest.raises(InputError, match="all 160 regions of the dosenbach atlas"):
-        read_rest_meta_mdd(release, atlas="aal", regions="dosenbach-dmn33")
+        read_mdd(release, atlas="aal", regions="dosenbach-dmn33")
     with pytest.raises(UnknownNameError, match="Unknown atlas 'yeo'; known ones are aal"):
-        read_rest_meta_mdd(release, atlas="yeo")
+        read_mdd(release, atlas="yeo")
 
 
 def test_phenotype_workbook_is_joined(release, phenotype):
-    scans = read_rest_meta_mdd(release, labels=phenotype)
+    scans = read_mdd(release, labels=phenotype)
     assert not scans.problems
-    facts = {scan.subject: dict(scan.facts) for scan in scans}
+    facts = {scan.subject: dict(scan.metadata) for scan in scans}
     assert facts["S20-1-0001"] == {
         "site": "20",
         "diagnosis": "MDD",
@@ -179,20 +179,20 @@ def test_phenotype_workbook_is_joined(release, phenotype):
 
 
 def test_sites_apply_to_scans_and_table(release, phenotype):
-    scans = read_rest_meta_mdd(release, labels=phenotype, sites=["15", 20])
+    scans = read_mdd(release, labels=phenotype, sites=["15", "20"])
     assert [scan.subject for scan in scans] == IDS[1:]
     assert not scans.problems
     assert scans.provenance["options"]["sites"] == ["15", "20"]
-    assert len(read_rest_meta_mdd(release, sites="S15,20")) == 4
+    assert len(read_mdd(release, sites="S15,20")) == 4
     with pytest.raises(UnknownNameError, match=r"Unknown sites: 17.*has 1, 15, 20"):
-        read_rest_meta_mdd(release, sites=PAPER_SITES)
+        read_mdd(release, sites="15,17,20")
 
 
 def test_csv_with_site_and_group_that_agree(release, tmp_path):
     rows = ["SubID,Site,Dx,Age"]
     rows += [f"{i},{i[1:].split('-')[0]},{1 if '-1-' in i else -1},30" for i in IDS]
-    scans = read_rest_meta_mdd(release, labels=write_csv(tmp_path / "info.csv", *rows))
-    assert dict(scans[2].facts) == {"site": "15", "diagnosis": "HC", "age": 30}
+    scans = read_mdd(release, labels=write_csv(tmp_path / "info.csv", *rows))
+    assert dict(scans[2].metadata) == {"site": "15", "diagnosis": "HC", "age": 30}
 
 
 def test_csv_that_contradicts_the_ids(release, tmp_path):
@@ -204,12 +204,12 @@ def test_csv_that_contradicts_the_ids(release, tmp_path):
         "S15-2-0003,15,1",
     )
     with pytest.raises(InputError, match=r"S15-1-0001 \(site 16\), S15-2-0003 \(Group 1\)"):
-        read_rest_meta_mdd(release, labels=path)
+        read_mdd(release, labels=path)
 
 
 def test_missing_and_extra_rows(release, tmp_path):
     rows = ["ID,Age", *(f"{subject},30" for subject in IDS[1:]), "S21-2-0009,30"]
-    scans = read_rest_meta_mdd(release, labels=write_csv(tmp_path / "info.csv", *rows))
+    scans = read_mdd(release, labels=write_csv(tmp_path / "info.csv", *rows))
     found = [(problem.kind, problem.where) for problem in scans.problems]
     assert found == [("missing-label", "S1-1-0001"), ("extra-label", "S21-2-0009")]
     assert scans.to_cohort(window=6, stride=6, on_bad="skip").n_subjects == 4
@@ -218,22 +218,22 @@ def test_missing_and_extra_rows(release, tmp_path):
 def test_ids_of_another_form(release, tmp_path):
     path = write_csv(tmp_path / "info.csv", "ID,Age", "S1-1-0001,30", "S1-3-0001,30", "p7,30")
     with pytest.raises(InputError, match="found S1-3-0001, p7"):
-        read_rest_meta_mdd(release, labels=path)
+        read_mdd(release, labels=path)
     write_csv(tmp_path / "twice.csv", "ID,Age", "S1-1-0001,30", "S1-1-0001,31")
     with pytest.raises(InputError, match="repeated: S1-1-0001"):
-        read_rest_meta_mdd(release, labels=tmp_path / "twice.csv")
+        read_mdd(release, labels=tmp_path / "twice.csv")
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write_v5(folder / "ROISignals_sub01.mat", np.eye(3))
     with pytest.raises(InputError, match=r"S20-1-0001\.mat .*found ROISignals_sub01\.mat"):
-        read_rest_meta_mdd(release)
+        read_mdd(release)
 
 
 def test_folder_without_signals(tmp_path):
     (tmp_path / "ROISignals_FunImgARglobalCWF").mkdir()
     with pytest.raises(NotFoundError, match=r"ROISignals_<SubID>\.mat"):
-        read_rest_meta_mdd(tmp_path)
+        read_mdd(tmp_path)
     with pytest.raises(NotFoundError, match="nowhere"):
-        read_rest_meta_mdd(tmp_path / "nowhere")
+        read_mdd(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("subject", ["S15-1-0001", "S20-1-0001"], ids=["v5", "v7.3"])
@@ -249,7 +249,7 @@ def test_damaged_files_cost_one_scan(release, subject, damage):
             "header only": whole[:128],
         }[damage]
     )
-    scans = read_rest_meta_mdd(release)
+    scans = read_mdd(release)
     with pytest.raises(UnreadableFileError, match=rf"{subject} \(Expected .*{path.name}"):
         scans.to_cohort(window=6, stride=6)
     cohort = scans.to_cohort(window=6, stride=6, on_bad="skip")
@@ -269,15 +269,15 @@ def test_files_of_another_content(release, write, name, n_columns, message):
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write(folder / f"ROISignals_{IDS[0]}.mat", matrix_of(IDS[0], n_columns), name)
     with pytest.raises(UnreadableFileError, match=message):
-        read_rest_meta_mdd(release).to_cohort(window=6, stride=6)
+        read_mdd(release).to_cohort(window=6, stride=6)
 
 
 def test_older_scans_without_power_are_named(release):
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write_v5(folder / f"ROISignals_{IDS[0]}.mat", matrix_of(IDS[0], 1568))
-    assert len(read_rest_meta_mdd(release).to_cohort(window=6, stride=6)) == 10
+    assert len(read_mdd(release).to_cohort(window=6, stride=6)) == 10
     with pytest.raises(UnreadableFileError, match=r"\(1\): S1-1-0001 .*found 1568"):
-        read_rest_meta_mdd(release, atlas="power").to_cohort(window=6, stride=6)
+        read_mdd(release, atlas="power").to_cohort(window=6, stride=6)
 
 
 def test_region_outside_the_field_of_view_is_named(release):
@@ -286,4 +286,4 @@ def test_region_outside_the_field_of_view_is_named(release):
     folder = release / "Results/ROISignals_FunImgARglobalCWF"
     write_v5(folder / f"ROISignals_{IDS[0]}.mat", matrix)
     with pytest.raises(InputError, match=r"S1-1-0001 \(occipital_137\)"):
-        read_rest_meta_mdd(release).to_cohort(window=6, stride=6)
+        read_mdd(release).to_cohort(window=6, stride=6)

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from pipeline_trees import read_arrays
 
 from sclcs._core.errors import InputError, UnreadableFileError
-from sclcs.cohort.readers.arrays import read_arrays
 
 # Unequal sizes, so that swapped axes cannot pass.
 N_SCANS, N_TIMES, N_REGIONS = 4, 23, 5
@@ -80,13 +80,13 @@ def test_folder_of_npy_files_region_by_time(tmp_path, cube):
     folder.mkdir()
     for name, scan in zip("abcd", cube, strict=True):
         np.save(folder / f"{name}.npy", scan.T)
-    scans = read_arrays(folder, layout="scan-region-time")
+    scans = read_arrays(folder, layout="region-time")
     np.testing.assert_array_equal(scans[3].signals(), cube[3].T)
 
 
 def test_folder_of_text_files_region_by_time(tmp_path, cube):
     folder = write_scans(tmp_path / "scans", cube.transpose(0, 2, 1), ".txt")
-    scans = read_arrays(folder, layout="scan-region-time")
+    scans = read_arrays(folder, layout="region-time")
     assert len(scans.regions) == N_REGIONS
     np.testing.assert_array_equal(scans[3].signals(), cube[3].T)
 
@@ -98,12 +98,10 @@ def test_folder_with_labels_pattern_and_suffix(tmp_path, cube):
         "SUB_ID,FILE_ID,DX_GROUP\n"
         + "".join(f"5000{i},Pitt_005000{i},{i % 2}\n" for i in range(N_SCANS))
     )
-    scans = read_arrays(
-        folder, labels=folder / "labels.csv", strip_suffix="_rois_dosenbach160", regions=["4", "2"]
-    )
+    scans = read_arrays(folder, labels=folder / "labels.csv", regions=["4", "2"])
     assert [scan.scan_id for scan in scans] == [f"Pitt_005000{i}" for i in range(N_SCANS)]
     assert [scan.subject for scan in scans] == [f"5000{i}" for i in range(N_SCANS)]
-    assert [scan.facts["dx_group"] for scan in scans] == [0, 1, 0, 1]
+    assert [scan.metadata["dx_group"] for scan in scans] == [0, 1, 0, 1]
     assert not scans.problems
     np.testing.assert_array_equal(scans[1].signals(), cube[1][:, [3, 1]].T)
     assert len(read_arrays(folder, pattern="*2_*.1D")) == 1
@@ -248,7 +246,7 @@ def test_sessions_in_the_names_of_files(tmp_path, cube):
         pd.DataFrame(scan, columns=NAMES).to_csv(folder / f"{name}.csv", index=False)
     scans = read_arrays(folder)
     assert [scan.subject for scan in scans] == ["sub-01", "sub-01", "sub-02"]
-    assert [scan.facts["session"] for scan in scans] == ["a", "b", "a"]
+    assert [scan.metadata["session"] for scan in scans] == ["a", "b", "a"]
     assert [scan.scan_id for scan in scans] == ["sub-01_ses-a", "sub-01_ses-b", "sub-02_ses-a"]
 
 
@@ -259,7 +257,7 @@ def test_names_of_files_as_the_user_describes_them(tmp_path, cube):
         pd.DataFrame(cube[0], columns=NAMES).to_csv(folder / "parcels.csv", index=False)
     options = {"pattern": "**/*.csv", "file_names": "{subject}/Results/{run}/*"}
     scans = read_arrays(tmp_path / "hcp", **options)
-    assert [(scan.subject, scan.facts["run"]) for scan in scans] == [
+    assert [(scan.subject, scan.metadata["run"]) for scan in scans] == [
         ("100307", "REST1_LR"), ("100307", "REST2_LR"), ("100408", "REST1_LR"),
     ]  # fmt: skip
     assert scans[0].scan_id == "100307_run-REST1_LR"
@@ -267,3 +265,86 @@ def test_names_of_files_as_the_user_describes_them(tmp_path, cube):
         read_arrays(tmp_path / "hcp", pattern="**/*.csv", file_names="{subject}_{session}")
     with pytest.raises(InputError, match=r"with the field \{subject\}"):
         read_arrays(tmp_path / "hcp", pattern="**/*.csv", file_names="{session}")
+
+
+def write_smooth(folder, n=6, turned=False, ending=".txt", drift=0.0):
+    """Scans of one length without headers: smooth in time, alike in their regions."""
+    folder.mkdir()
+    rng = np.random.default_rng(8)
+    mixing = rng.normal(size=(9, 9))
+    for number in range(n):
+        white = rng.normal(size=(63, 9))
+        scan = sum(white[k : k + 60] for k in range(4)) @ mixing
+        scan += drift * np.linspace(-1, 1, 60)[:, None] * rng.normal(size=9)
+        np.savetxt(folder / f"p{number}_rois{ending}", scan.T if turned else scan)
+    return folder
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_time_axis_is_found_by_what_scans_have_in_common(tmp_path, turned):
+    scans = read_arrays(write_smooth(tmp_path / "scans", turned=turned))
+    assert {scan.signals().shape for scan in scans} == {(9, 60)}
+
+
+@pytest.mark.parametrize("unclear", [{"n": 4}, {"drift": 200.0}])
+def test_few_scans_and_drifts_are_asked_about(tmp_path, unclear):
+    with pytest.raises(InputError, match="allow both"):
+        read_arrays(write_smooth(tmp_path / "scans", **unclear))
+
+
+def test_the_time_axis_of_real_scans_is_never_mistaken(real_cohort_file):
+    from sclcs.cohort.readers.series_files import rows_are_time
+
+    rng = np.random.default_rng(0)
+    with np.load(real_cohort_file, allow_pickle=False) as real:
+        whole = np.flatnonzero((real["n_timepoints"] >= 175) & real["roi_valid"].all(axis=1))
+        signals = real["timeseries"][whole, :175].astype(float)
+    found = []
+    for _ in range(40):
+        some = signals[rng.choice(len(signals), 8, replace=False)]
+        found.append(rows_are_time(some))
+        assert rows_are_time(some.swapaxes(1, 2)) in {None, False}
+    assert False not in found
+    assert found.count(True) >= 36
+
+
+def test_a_table_among_the_scans_is_their_labels(tmp_path):
+    folder = write_smooth(tmp_path / "scans")
+    table = "\n".join(["ID,dx", *(f"p{k},{'ab'[k % 2]}" for k in range(6))])
+    (folder / "labels.csv").write_text(table)
+    scans = read_arrays(folder)
+    assert [scan.scan_id for scan in scans] == [f"p{k}" for k in range(6)]
+    assert [scan.metadata["dx"] for scan in scans] == list("ababab")
+    assert scans.provenance["labels"]["source"] == str(folder / "labels.csv")
+    (folder / "more.csv").write_text(table)
+    with pytest.raises(InputError, match=r"Several tables name the scans: .*more\.csv"):
+        read_arrays(folder)
+    (folder / "participants.tsv").write_text(table.replace(",", "\t"))  # BIDS' name comes first
+    assert read_arrays(folder).provenance["labels"]["source"].endswith("participants.tsv")
+
+
+@pytest.mark.parametrize(
+    ("names", "ids"),
+    [
+        (["a_ts", "b_ts"], ["a", "b"]),
+        (["S20-1-0001", "S15-2-0001"], ["S20-1-0001", "S15-2-0001"]),
+        (["x_pre_ts", "y_post_ts"], ["x_pre", "y_post"]),
+        (["_ts", "a_ts"], ["_ts", "a_ts"]),
+        (["one_ts"], ["one_ts"]),
+    ],
+)
+def test_the_end_that_all_names_share_is_no_part_of_the_id(tmp_path, cube, names, ids):
+    folder = write_scans(tmp_path / "scans", cube[: len(names)], ".1D", names=names)
+    assert sorted(scan.scan_id for scan in read_arrays(folder)) == sorted(ids)
+
+
+def test_a_folder_of_npz_files_with_one_matrix_each(tmp_path, cube):
+    for name, scan in zip("ab", cube, strict=False):
+        np.savez(tmp_path / f"{name}.npz", ts=scan, tr=2.0)
+    scans = read_arrays(tmp_path, layout="time-region")
+    np.testing.assert_array_equal(scans[1].signals(), cube[1].T)
+    np.savez(tmp_path / "c.npz", ts=cube[0], fc=np.eye(5))
+    scans = read_arrays(tmp_path, layout="time-region", key="ts")
+    np.testing.assert_array_equal(scans[2].signals(), cube[0].T)
+    with pytest.raises(UnreadableFileError, match=r"found ts, fc; name it with --key"):
+        read_arrays(tmp_path, layout="time-region").to_cohort()

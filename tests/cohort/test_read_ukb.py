@@ -4,10 +4,9 @@ import gzip
 
 import numpy as np
 import pytest
-from pipeline_trees import REGIONS, series, write_ukb
+from pipeline_trees import REGIONS, read_ukb, series, write_ukb
 
 from sclcs._core.errors import InputError, UnknownNameError
-from sclcs.cohort import read_ukb
 
 
 def test_participants_instances_and_labels(tmp_path):
@@ -15,10 +14,10 @@ def test_participants_instances_and_labels(tmp_path):
     scans = read_ukb(write_ukb(tmp_path / "bulk"), labels=tmp_path / "labels.csv")
     assert scans.regions == REGIONS
     assert scans.tr == 0.735
-    assert [(scan.subject, scan.facts["session"]) for scan in scans] == [
+    assert [(scan.subject, scan.metadata["session"]) for scan in scans] == [
         ("1000012", "2"), ("1000012", "3"), ("1000027", "2"),
     ]  # fmt: skip
-    assert [scan.facts["sex"] for scan in scans] == [0, 0, 1]
+    assert [scan.metadata["sex"] for scan in scans] == [0, 0, 1]
     np.testing.assert_allclose(scans[2].signals(), series(2).T, rtol=1e-6)
     assert len(read_ukb(tmp_path / "bulk", session="2")) == 2
 

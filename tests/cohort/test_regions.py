@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sclcs._core.errors import InputError, UnknownNameError
-from sclcs.cohort import scans_of_series
 from sclcs.cohort.regions import choose_regions, region_set
+from sclcs.cohort.series import scans_of_series
 
 REAL_COHORT = Path(__file__).parents[2].parent / "shared/data/abide_dos160_dmn33.npz"
 PAPER_IDS = (

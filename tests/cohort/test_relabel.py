@@ -8,8 +8,8 @@ import pytest
 
 from sclcs import Cohort, simulate_cohort
 from sclcs._core.errors import InputError, UnknownNameError
+from sclcs.cohort import label_cohort
 from sclcs.cohort.check import check_cohort
-from sclcs.cohort.loading import label_cohort
 from sclcs.cohort.storage import aside_path
 
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
-from sclcs.cohort import scans_of_series
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans
+from sclcs.cohort.series import scans_of_series
 
 
 def test_windows_carry_the_facts_of_their_scan(scans):

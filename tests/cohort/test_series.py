@@ -198,3 +198,13 @@ def test_matrices_are_ranked_with_the_cohort_they_come_from():
     assert of_cohort.best in BOTH
     assert len(of_cohort.plot().get_yticklabels()) == 2
     assert len(sclcs.select(cohort, "random", ratio=0.5)) == 10
+
+
+def test_swapped_axes_show_in_what_scans_have_in_common():
+    rng = np.random.default_rng(8)
+    mixing = rng.normal(size=(9, 9))
+    white = rng.normal(size=(6, 63, 9))
+    scans = [sum(one[k : k + 60] for k in range(4)) @ mixing for one in white]
+    assert sclcs.Cohort.from_arrays(scans).n_regions == 9
+    with pytest.raises(InputError, match=r"axes look swapped.*scan\.T"):
+        sclcs.Cohort.from_arrays([scan.T for scan in scans])

@@ -7,8 +7,9 @@ import pytest
 import sclcs
 from sclcs import Cohort
 from sclcs._core.errors import DamagedStoreError, InputError
-from sclcs.cohort import check_cohort, describe_cohort, scans_of_series
+from sclcs.cohort import check_cohort, describe_cohort
 from sclcs.cohort.build import resample_scans
+from sclcs.cohort.series import scans_of_series
 from sclcs.cohort.windows import Seconds, Windowing, parse_extent
 from sclcs.coresets import select
 from sclcs.spi import compute_batch as compute

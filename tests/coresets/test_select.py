@@ -11,8 +11,8 @@ import sclcs
 from sclcs._core.constants import DEFAULT_METHOD
 from sclcs._core.errors import InputError, UnknownNameError
 from sclcs._core.identity import text_digest
+from sclcs.cohort import read_scans
 from sclcs.cohort.coreset import CoreSet
-from sclcs.cohort.readers.arrays import read_arrays
 from sclcs.coresets import (
     SELECTORS,
     encoder as encoder_module,
@@ -230,7 +230,7 @@ select(cohort, "sclcs-dense", ratio=0.25)
 
 @pytest.fixture(scope="module")
 def real_cohort(real_cohort_file):
-    whole = read_arrays(real_cohort_file).to_cohort(
+    whole = read_scans(real_cohort_file).to_cohort(
         window=70, stride=35, truncate=210, drop_first=1, on_bad="skip"
     )
     assert (whole.n_subjects, len(whole)) == (307, 1535)

@@ -67,13 +67,13 @@ def test_what_is_no_regular_file_is_named_and_never_waited_for(load, series):
 @pytest.mark.parametrize("count", [0, 1])
 def test_fewer_than_two_regions_are_refused(count, load, tmp_path, rng):
     np.save(tmp_path / "few.npy", rng.normal(size=(3, 60, count)))
-    load("--layout", "scan-time-region", source=tmp_path / "few.npy").is_named("at least 2 regions")
+    load("--layout", "time-region", source=tmp_path / "few.npy").is_named("at least 2 regions")
 
 
 def test_half_a_character_in_an_id_is_refused(load, tmp_path, rng):
     names = np.array(["a\udc80", "b", "c"])
     np.savez(tmp_path / "half.npz", timeseries=rng.normal(size=(3, 60, 4)), subject=names)
-    load("--layout", "scan-time-region", source=tmp_path / "half.npz").is_named("Sample ids")
+    load("--layout", "time-region", source=tmp_path / "half.npz").is_named("Sample ids")
 
 
 def test_formulas_are_marked_in_files_and_come_back_as_they_were(tmp_path, rng):

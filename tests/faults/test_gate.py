@@ -18,16 +18,15 @@ from sclcs._core.gate import (
     regular_file,
     require_memory,
 )
+from sclcs.cohort.readers.atlases import open_image
 from sclcs.cohort.readers.mat_files import load_mat_cells, load_mat_matrix
-from sclcs.cohort.readers.nifti_images import open_image
-from sclcs.cohort.readers.series_files import NpzArchive, open_npy
+from sclcs.cohort.readers.series_files import NpzArchive, look_at, open_npy
 
 PACKAGE = Path(sclcs.__file__).parent
 #: Files that open things themselves, and why they may.
 OPENERS = {
-    "text_matrix.py": "after regular_file",
-    "series_files.py": "inside explain_damage",
-    "nifti_images.py": "inside explain_damage",
+    "series_files.py": "after regular_file, or inside explain_damage",
+    "atlases.py": "inside explain_damage",
     "mat_files.py": "inside explain_damage",
 }
 
@@ -139,7 +138,6 @@ def test_what_unpacks_to_far_more_than_data_do_is_refused(tmp_path, monkeypatch)
 
     import openpyxl
 
-    from sclcs.cohort.readers.text_matrix import load_text_matrix, peek_text_matrix
     from sclcs.cohort.tables import read_table_file
 
     monkeypatch.setattr(gate_module, "SMALL_FILE", 2**20)
@@ -149,11 +147,11 @@ def test_what_unpacks_to_far_more_than_data_do_is_refused(tmp_path, monkeypatch)
     with gzip.open(tmp_path / "zeros.csv.gz", "wt") as stream:
         stream.write("a,b\n" + "0,0\n" * 3_000_000)
     with pytest.raises(UnreadableFileError, match=r"zeros\.csv\.gz unpacks"):
-        load_text_matrix(tmp_path / "zeros.csv.gz", peek_text_matrix(tmp_path / "zeros.csv.gz"))
+        look_at(tmp_path / "zeros.csv.gz").load()
     with gzip.open(tmp_path / "line.csv.gz", "wt") as stream:
         stream.write("0" * 30_000_000)
     with pytest.raises(UnreadableFileError, match=r"line\.csv\.gz unpacks"):
-        peek_text_matrix(tmp_path / "line.csv.gz")
+        look_at(tmp_path / "line.csv.gz").load()
     book = openpyxl.Workbook()
     book.active.append(["subject", "age"])
     book.active.append(["s1", 31])

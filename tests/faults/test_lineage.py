@@ -6,7 +6,7 @@ import pytest
 
 from sclcs import Cohort, CoreSet, balance, rank, simulate_cohort
 from sclcs._core.errors import InputError
-from sclcs.cohort.loading import label_cohort
+from sclcs.cohort import label_cohort
 from sclcs.run_folder.verify import verify_path
 from sclcs.stats import Ranking
 from sclcs.store import FCStore, compute_store

@@ -14,8 +14,8 @@ import pytest
 
 from sclcs import Cohort
 from sclcs._core.errors import InputError, SclcsError, UnreadableFileError
+from sclcs.cohort import label_cohort
 from sclcs.cohort.labels import attach_labels, read_label_table
-from sclcs.cohort.loading import label_cohort
 from sclcs.cohort.series import scans_of_series
 from sclcs.stats import make_question
 
@@ -280,7 +280,7 @@ def test_formulas_without_values_are_refused(tmp_path):
 
 
 def test_numbers_of_signals_are_those_that_every_program_reads(tmp_path):
-    from sclcs.cohort.readers.arrays import read_arrays
+    from pipeline_trees import read_arrays
 
     (tmp_path / "scans").mkdir()
     good = "\n".join(["a,b,c", *(f"{k % 5},{k % 3},{-k % 7}" for k in range(20))])

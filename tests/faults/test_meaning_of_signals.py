@@ -6,8 +6,8 @@ import pytest
 
 from sclcs import Cohort
 from sclcs._core.errors import InputError
-from sclcs.cohort.check import check_cohort, check_scans
-from sclcs.cohort.plausible import Lookalikes
+from sclcs.cohort import check_cohort, check_scans
+from sclcs.cohort.check import Lookalikes
 from sclcs.cohort.series import scans_of_series
 
 N, REGIONS, TIMES = 9, 5, 83

@@ -10,8 +10,8 @@ import pytest
 
 from sclcs._core.errors import InputError
 from sclcs.cli.bids_app import app
+from sclcs.cohort import join_cohorts
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.loading import join_cohorts
 from sclcs.spi import compute_batch as compute
 from sclcs.store.fc_store import FCStore
 

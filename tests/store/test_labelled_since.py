@@ -5,8 +5,8 @@ import pytest
 import zarr
 
 from sclcs._core.errors import DamagedStoreError, InputError
+from sclcs.cohort import label_cohort
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.loading import label_cohort
 from sclcs.store import compute_store
 from sclcs.store.fc_store import FCStore
 

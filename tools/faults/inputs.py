@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pipeline_trees import read_arrays, read_bids
 
 from faults.mutate import mutate
 from faults.pipelines import trees
 from faults.tally import Tally, in_children, judge
-from sclcs.cohort import CoreSet, read_arrays, read_bids
+from sclcs.cohort import CoreSet
 from sclcs.cohort.labels import read_label_table
+from sclcs.cohort.readers.atlases import image_header, load_image
 from sclcs.cohort.readers.mat_files import load_mat_matrix
-from sclcs.cohort.readers.nifti_images import header_facts, load_image
 from sclcs.run_folder import collect_config
 
 T, R = 24, 5  # unequal, as everywhere
@@ -103,7 +104,7 @@ def _nifti(home: Path, ending: str) -> list[Path]:
 
 def _read_nifti(home: Path) -> Any:  # noqa: ANN401
     (path,) = home.iterdir()
-    header_facts(path)
+    image_header(path)
     load_image(path, 4)
 
 
@@ -127,7 +128,7 @@ def _read_table(home: Path) -> Any:  # noqa: ANN401
     (path,) = home.iterdir()
     table = read_label_table(path)
     table.ids("subject")
-    table.facts()
+    table.rows()
 
 
 def _bids(home: Path) -> list[Path]:
@@ -172,8 +173,8 @@ READERS = {
     "csv folder": Reader(lambda h: _folder(h, ".csv"), lambda h: _cut(read_arrays(h))),
     "tsv.gz folder": Reader(lambda h: _folder(h, ".tsv.gz"), lambda h: _cut(read_arrays(h))),
     "1D folder": Reader(lambda h: _folder(h, ".1D"), lambda h: _cut(read_arrays(h))),
-    "npy": Reader(_npy, lambda h: _cut(read_arrays(h / "a.npy", layout="scan-time-region"))),
-    "npz": Reader(_npz, lambda h: _cut(read_arrays(h / "a.npz", layout="scan-time-region"))),
+    "npy": Reader(_npy, lambda h: _cut(read_arrays(h / "a.npy", layout="time-region"))),
+    "npz": Reader(_npz, lambda h: _cut(read_arrays(h / "a.npz", layout="time-region"))),
     "mat v5": Reader(_mat, lambda h: load_mat_matrix(h / "a.mat", "ROISignals")),
     "mat v5 packed": Reader(
         lambda h: _mat(h, do_compression=True), lambda h: load_mat_matrix(h / "a.mat", "ROISignals")

@@ -7,6 +7,12 @@ from pathlib import Path
 
 import numpy as np
 from pipeline_trees import (
+    read_arrays,
+    read_bids,
+    read_conn,
+    read_mdd,
+    read_mne,
+    read_ukb,
     write_conn,
     write_cpac,
     write_halfpipe,
@@ -15,15 +21,7 @@ from pipeline_trees import (
     write_xcp_d,
 )
 
-from sclcs.cohort import (
-    Scans,
-    read_arrays,
-    read_bids,
-    read_conn,
-    read_mne,
-    read_rest_meta_mdd,
-    read_ukb,
-)
+from sclcs.cohort import Scans
 
 Make = Callable[[Path], object]
 Read = Callable[[Path], Scans]
@@ -94,7 +92,7 @@ def trees() -> Iterator[tuple[str, Make, Read]]:
     yield (
         "REST-meta-MDD",
         _meta_mdd,
-        lambda h: read_rest_meta_mdd(h, labels=h / "phenotype.xlsx"),
+        lambda h: read_mdd(h, labels=h / "phenotype.xlsx"),
     )
     try:
         import mne  # noqa: F401

@@ -122,9 +122,11 @@ def _maker(
     """Return what reads one participant's scans into a cohort at the path it is given."""
 
     def make(path: Path) -> Cohort:
-        from sclcs.cohort import read_bids
+        from sclcs.cohort import read_scans
 
-        scans = read_bids(bids_dir, atlas=atlas, task=bids_task, entity={"sub": label})
+        options = {"atlas": atlas, "task": bids_task, "entity": {"sub": label}}
+        given = {name: value for name, value in options.items() if value is not None}
+        scans = read_scans(bids_dir, "bids", **given)
         return scans.to_cohort(path, **cut)
 
     return make

@@ -25,9 +25,7 @@ app = typer.Typer(
 )
 app.command("import", cls=SettingsCommand)(cohort_import.import_)
 
-Source = Annotated[
-    Path, typer.Argument(help="A cohort, or a file or folder that `import arrays` reads.")
-]
+Source = Annotated[Path, typer.Argument(help="A cohort, or files that `import` reads.")]
 
 
 @app.command()
@@ -63,23 +61,21 @@ def describe(
     source: Source,
     *,
     labels: Annotated[Path | None, typer.Option(help="Table of labels for raw files.")] = None,
-    min_timepoints: Annotated[
-        list[int] | None,
-        typer.Option(help="Count usable scans at least so long; may be repeated."),
-    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Count subjects, classes, sites and lengths, and say what was left out and why.
 
     Example: `sclcs cohort describe abide.zarr`
     """
-    from sclcs.cohort import Cohort, describe_cohort, describe_scans, open_source
+    from tempfile import TemporaryDirectory
+
+    from sclcs.cohort import Cohort, describe_cohort, open_source
 
     found = open_source(source, labels)
-    if isinstance(found, Cohort):
+    with TemporaryDirectory() as folder:  # whole scans, as an import that skips bad ones keeps them
+        if not isinstance(found, Cohort):
+            found = found.to_cohort(Path(folder) / "scans", on_bad="skip")
         description = describe_cohort(found)
-    else:
-        description = describe_scans(found, min_timepoints)
     if json:
         print_json(description)
     else:
@@ -92,9 +88,9 @@ def check(
     *,
     labels: Annotated[Path | None, typer.Option(help="Table of labels for raw files.")] = None,
     window: Annotated[
-        int | None, typer.Option(help="Also require at least one window of this length.")
+        str | None, typer.Option(help="Also require at least one window of this length.")
     ] = None,
-    drop_first: Annotated[int, typer.Option(help="Time points to drop at the start.")] = 0,
+    drop_first: Annotated[str, typer.Option(help="Time points to drop at the start.")] = "0",
     task: Annotated[
         list[str] | None,
         typer.Option(help="What is going to be asked; may be repeated. [all labels]"),
@@ -105,13 +101,13 @@ def check(
 
     Example: `sclcs cohort check abide.zarr`
     """
-    from sclcs.cohort import Cohort, Windowing, check_cohort, check_design, check_scans, open_source
+    from sclcs.cohort import Cohort, check_cohort, check_design, check_scans, open_source
 
     found = open_source(source, labels)
     if isinstance(found, Cohort):
         problems = [*check_cohort(found), *check_design(found.samples, task)]
     else:
-        problems = check_scans(found, Windowing(window, drop_first=drop_first))
+        problems = check_scans(found, window, drop_first)
     serious = any(problem.fatal for problem in problems)
     if json:
         print_json({"ok": not serious, "problems": [p.to_dict() for p in problems]})

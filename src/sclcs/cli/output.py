@@ -86,13 +86,9 @@ def _is_number(cell: str) -> bool:
 
 
 def print_description(description: Mapping[str, Any]) -> None:
-    """Print what :func:`describe_cohort` or :func:`describe_scans` found."""
+    """Print what :func:`describe_cohort` found."""
     out = console()
-    if description["kind"] == "cohort":
-        out.print(_cohort_line(description))
-    else:
-        out.print(_scans_line(description))
-    rows_name = "samples" if description["kind"] == "cohort" else "scans"
+    out.print(_cohort_line(description))
     alone = [f"{name} {next(iter(c))}" for name, c in description["classes"].items() if len(c) == 1]
     if alone:
         out.print(f"the same everywhere: {', '.join(alone)}")
@@ -100,7 +96,7 @@ def print_description(description: Mapping[str, Any]) -> None:
         if len(classes) == 1:
             continue
         rows = [(value, count["subjects"], count["rows"]) for value, count in classes.items()]
-        print_table(f"{name} ({len(rows)})", [name, "subjects", rows_name], rows)
+        print_table(f"{name} ({len(rows)})", [name, "subjects", "samples"], rows)
     if description["numbers"]:
         print_table(
             "covariates",
@@ -111,9 +107,7 @@ def print_description(description: Mapping[str, Any]) -> None:
                 if s
             ],
         )
-    _print_usable(description.get("usable_by_length") or [])
-    if description["kind"] == "cohort":
-        print_dropped_regions(description)
+    print_dropped_regions(description)
     _print_exclusions(description)
     for note in description.get("notes", ()):
         out.print(f"note: {note}")
@@ -138,28 +132,8 @@ def _cohort_line(about: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _scans_line(about: Mapping[str, Any]) -> str:
-    counts = f"{about['scans']} scans of {about['subjects']} subjects, {about['regions']} regions"
-    lines = [f"{counts}, TR {_tr(about)}"]
-    if about["lengths"]:
-        low, middle, high = (f"{about['lengths'][k]:g}" for k in ("min", "median", "max"))
-        lines.append(f"time points: {low} to {high}, median {middle}")
-    lines.append(f"scans without a problem: {about['usable']}")
-    return "\n".join(lines)
-
-
 def _tr(about: Mapping[str, Any]) -> str:
     return "mixed or unknown" if about["tr"] is None else f"{about['tr']:g} s"
-
-
-def _print_usable(rows: Sequence[Mapping[str, int]]) -> None:
-    if rows:
-        names = list(rows[0])
-        print_table(
-            "usable scans by length",
-            ["at least", *names[1:]],
-            [tuple(row.values()) for row in rows],
-        )
 
 
 def print_dropped_regions(about: Mapping[str, Any]) -> None:
@@ -174,13 +148,12 @@ def print_dropped_regions(about: Mapping[str, Any]) -> None:
 
 
 def _print_exclusions(description: Mapping[str, Any]) -> None:
-    found = description.get("excluded") or description.get("problems") or {}
-    title = "left out" if description["kind"] == "cohort" else "problems"
+    found = description["excluded"]
     if not found:
-        console().print(f"{title}: none")
+        console().print("left out: none")
         return
     print_table(
-        title,
+        "left out",
         ["kind", "count", "first"],
         [(kind, entry["count"], "; ".join(entry["examples"][:3])) for kind, entry in found.items()],
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -19,101 +20,109 @@ from numpy.typing import NDArray
 from sclcs._core import (
     InputError,
     UnreadableFileError,
+    atomic_directory,
     atomic_group,
+    checked,
     name_first,
     refuse_existing,
     track,
 )
+from sclcs.cohort.check import Lookalikes, check_labels, check_scan, implausible_tr
 from sclcs.cohort.cohort import Cohort, check_tr
-from sclcs.cohort.columns import ColumnRules, sidecar_of, with_columns
-from sclcs.cohort.motion import without_motion
-from sclcs.cohort.plausible import LONGEST_PLAUSIBLE_TR, Lookalikes, check_scan
-from sclcs.cohort.problems import NEVER_SKIPPED, OnBad, Problem, explain, raise_for
+from sclcs.cohort.columns import with_columns
+from sclcs.cohort.labels import MEAN_FD
+from sclcs.cohort.problems import NEVER_SKIPPED, Problem, explain, raise_for
 from sclcs.cohort.regions import CoverageRule, drop_regions, parse_share
 from sclcs.cohort.scans import Scan, Scans
-from sclcs.cohort.signals import LENGTH_COLUMN, padded
+from sclcs.cohort.signals import LENGTH_COLUMN, iterate_rows, padded
 from sclcs.cohort.storage import CohortWriter
 from sclcs.cohort.windows import Windowing, parse_extent
 from sclcs.settings import CutSettings
 
-__all__ = [
-    "make_cohort",
-    "mixed_tr_note",
-    "refuse_mixed_tr",
-    "resample_scans",
-    "windowing_of",
-]
+__all__ = ["check_scans", "join_cohorts", "make_cohort", "resample_scans", "without_motion"]
 
 FEWEST_REGIONS = 2
 MOST_UNCOVERED = 0.1  # of the regions are left out without being asked, where few scans lack them
+LARGEST_FACTOR = 1000  # ratios of repetition times are fractions of such numbers: 2.2 / 1.656
 
 
 def make_cohort(
     scans: Scans, asked: CutSettings, out: str | os.PathLike[str] | None = None
 ) -> Cohort:
-    """Choose regions and scans, cut them, and write the cohort.
+    """Choose regions and scans, cut them, and write the cohort (or keep it in memory)."""
+    windowing = _windowing(asked)
+    if out is not None:
+        refuse_existing(Path(out))
+    scans = _prepared(scans, asked, windowing)
+    if len(scans.regions) < FEWEST_REGIONS:
+        raise InputError(
+            f"Expected at least {FEWEST_REGIONS} regions, found {len(scans.regions)}: operators "
+            "compare pairs of regions; check the source, or choose the other --layout."
+        )
+    known = scans.problems if asked.on_bad == "error" else [
+        problem for problem in scans.problems if problem.kind in NEVER_SKIPPED
+    ]  # fmt: skip
+    raise_for(known)
+    if not len(scans):
+        raise_for(scans.problems)
+        raise InputError("Expected at least one scan, found none; check the source and filters.")
+    if asked.mixed_tr == "error":
+        _refuse_mixed_tr(scans, windowing)
+    builder = _Builder(scans, windowing, asked)
+    try:
+        return _written(builder, out)
+    except _SameScanError as found:  # which of them is right is not known: all are left out
+        left_out = {problem.where for problem in found.problems}
+        kept = [scan for scan in scans if scan.scan_id not in left_out]
+        scans = scans.with_scans(kept, problems=[*scans.problems, *found.problems])
+        return _written(_Builder(scans, windowing, asked), out)
 
-    Parameters
-    ----------
-    scans : Scans
-    asked : CutSettings
-        How.
-    out : path-like, optional
-        Where to; in memory without it.
 
-    Returns
-    -------
-    Cohort
-    """
-    windowing = windowing_of(asked)
+def _prepared(scans: Scans, asked: CutSettings, windowing: Windowing) -> Scans:
+    """Choose scans and regions, and settle what labels mean."""
     most = asked.max_missing_subjects
     coverage = CoverageRule(asked.min_coverage, None if most is None else parse_share(most))
     if not coverage and asked.on_bad == "error" and any(scan.coverage for scan in scans):
         coverage = CoverageRule(max_missing_subjects=0, most_regions=MOST_UNCOVERED)
-    if out is not None:
-        refuse_existing(Path(out))
     if asked.drop_regions:
         scans = drop_regions(scans, asked.drop_regions)
     if asked.max_fd is not None:
         scans = without_motion(scans, asked.max_fd)
     if asked.resample is not None:
         scans = resample_scans(scans, asked.resample)
-    scans = with_columns(scans, ColumnRules.of(asked.levels, asked.missing, sidecar_of(scans)))
+    scans = with_columns(scans, asked.levels, asked.missing)
     scans = coverage.apply(scans, windowing)
-    check_tr(scans.tr)
-    if scans.tr is not None and scans.tr > LONGEST_PLAUSIBLE_TR:
-        raise_for([Problem("implausible-tr", f"{scans.tr:g} s", "")])
-    if len(scans.regions) < FEWEST_REGIONS:
-        raise InputError(
-            f"Expected at least {FEWEST_REGIONS} regions, found {len(scans.regions)}: operators "
-            "compare pairs of regions; check the source, or choose the other --layout."
-        )
-    _refuse_known_problems(scans, asked.on_bad)
-    if asked.mixed_tr == "error":
-        refuse_mixed_tr(scans, windowing)
-    try:
-        return _build(_Builder(scans, windowing, asked), out)
-    except _SameScanError as found:  # which of them is right is not known: all are left out
-        left_out = {problem.where for problem in found.problems}
-        kept = [scan for scan in scans if scan.scan_id not in left_out]
-        scans = scans.with_scans(kept, problems=[*scans.problems, *found.problems])
-        return _build(_Builder(scans, windowing, asked), out)
+    raise_for(implausible_tr(check_tr(scans.tr)))
+    return scans
 
 
-def _build(builder: _Builder, out: str | os.PathLike[str] | None) -> Cohort:
-    return _in_memory(builder) if out is None else _on_disk(builder, out)
+@checked
+def check_scans(scans: Scans, window: str | None = None, drop_first: str = "0") -> list[Problem]:
+    """Check scans before they are cut; every scan is loaded once.
+
+    Parameters
+    ----------
+    scans : Scans
+        What a reader returned.
+    window, drop_first : str, optional
+        How they will be cut.
+
+    Returns
+    -------
+    list of Problem
+        What an import would refuse, ask or note.
+    """
+    asked = CutSettings(window=window, drop_first=drop_first, on_bad="skip")
+    early = implausible_tr(scans.tr)
+    read = with_columns(scans)
+    builder = _Builder(read, _windowing(asked), asked)
+    for _ in builder.cut():
+        pass
+    found = [*early, *builder.problems, *builder.doubts, *builder.alike.problems()]
+    return [*found, *check_labels(read.table, read.provenance.get("columns", {}))]
 
 
-class _SameScanError(Exception):
-    """Some scans are equal, which is known when all have been read."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__()
-        self.problems = problems
-
-
-def windowing_of(asked: CutSettings) -> Windowing:
-    """Return how options cut scans."""
+def _windowing(asked: CutSettings) -> Windowing:
     window, stride, truncate = (
         None if text is None else parse_extent(text)
         for text in (asked.window, asked.stride, asked.truncate)
@@ -123,20 +132,43 @@ def windowing_of(asked: CutSettings) -> Windowing:
     return Windowing(window, stride, truncate, parse_extent(asked.drop_first))
 
 
-#: Ratios of repetition times are approximated by fractions of small numbers: 2.2 / 1.656.
-LARGEST_FACTOR = 1000
+def without_motion(scans: Scans, max_fd: float) -> Scans:
+    """Leave scans out whose mean framewise displacement is above a limit in mm, or unknown."""
+    if max_fd <= 0:
+        raise InputError(f"Expected a limit of motion above 0 mm, for example 0.5, not {max_fd}.")
+    moved = {scan.scan_id: _displacement(scan) for scan in scans}
+    if all(value is None for value in moved.values()):
+        raise InputError(
+            "A limit of motion needs the column mean_fd, but no scan has it: it is read from "
+            "motion.tsv and confounds.tsv files and from tables of labels."
+        )
+    left_out = {
+        name: "unknown" if value is None else f"{value:.3g} mm"
+        for name, value in moved.items()
+        if value is None or value > max_fd
+    }
+    problems = [
+        Problem("high-motion", name, f"mean_fd {found}, limit {max_fd:g} mm")
+        for name, found in left_out.items()
+    ]
+    kept = [scan for scan in scans if scan.scan_id not in left_out]
+    provenance = {**scans.provenance, "max_fd": max_fd}
+    return scans.with_scans(kept, provenance=provenance, problems=[*scans.problems, *problems])
 
 
-def refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
+def _displacement(scan: Scan) -> float | None:
+    value = scan.metadata.get(MEAN_FD)
+    if value is None or isinstance(value, str) or not math.isfinite(float(value)):
+        return None
+    return float(value)
+
+
+def _refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
     """Raise if scans differ in their repetition time and samples would differ in duration.
 
-    Parameters
-    ----------
-    scans : Scans
-    windowing : Windowing
-        Windows in seconds last equally long in all scans and are fine. Whole scans are not
-        asked to last equally long; and whoever truncates to a number of time points (the
-        paper: 210) has said that time points are meant. Both are noted, not refused.
+    Windows in seconds last equally long in all scans and are fine. Whole scans are not asked to
+    last equally long; and whoever truncates to a number of time points (the paper: 210) has said
+    that time points are meant. Both are noted, not refused.
     """
     found = _repetition_times(scans)
     whole = windowing.length is None
@@ -152,8 +184,8 @@ def refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
     )
 
 
-def mixed_tr_note(scans: Scans, windowing: Windowing) -> list[str]:
-    """Say that samples last differently long, if they do; empty otherwise."""
+def _mixed_tr_note(scans: Scans, windowing: Windowing) -> list[str]:
+    """Say that samples last differently long, if they do."""
     found = _repetition_times(scans)
     if len(found) < 2:
         return []
@@ -176,40 +208,27 @@ def _repetition_times(scans: Scans) -> dict[float, list[str]]:
 
 
 def resample_scans(scans: Scans, tr: float) -> Scans:
-    """Bring all scans to one repetition time.
+    """Bring all scans to one repetition time in seconds.
 
-    Parameters
-    ----------
-    scans : Scans
-        Of known repetition times, equal or not.
-    tr : float
-        In seconds.
-
-    Returns
-    -------
-    Scans
-        Signals are resampled when they are loaded, by a polyphase filter that removes what
-        the new rate cannot hold (``scipy.signal.resample_poly``). Scans that have the
-        wanted repetition time stay as they are.
+    Signals are resampled when they are loaded, by a polyphase filter that removes what
+    the new rate cannot hold (``scipy.signal.resample_poly``).
     """
     if not (np.isfinite(tr) and tr > 0):
         raise InputError(f"Expected a repetition time above 0 seconds, got {tr:g}.")
-    unknown = [scan.scan_id for scan in scans if scans.repetition_time(scan) is None]
+    times = {scan.scan_id: scans.repetition_time(scan) for scan in scans}
+    unknown = [name for name, seconds in times.items() if seconds is None]
     if unknown:
         raise InputError(
             f"Resampling needs the repetition time of every scan; it is not known for "
             f"{name_first(unknown)}; give it with --tr (tr=...)."
         )
-    changed = [_resampled(scan, scans.repetition_time(scan) or tr, tr) for scan in scans]
+    changed = []
+    for scan in scans:
+        old = times[scan.scan_id] or tr
+        same = np.isclose(old, tr, rtol=1e-6)
+        changed.append(scan if same else replace(scan, load=partial(_load, scan.load, old, tr)))
     provenance = {**scans.provenance, "resampled_to": tr}
-    return scans.with_scans(changed, tr=tr, provenance=provenance)
-
-
-def _resampled(scan: Scan, old: float, new: float) -> Scan:
-    facts = {name: value for name, value in scan.facts.items() if name != "tr"}
-    if np.isclose(old, new, rtol=1e-6):
-        return replace(scan, facts=facts)
-    return replace(scan, facts=facts, load=partial(_load, scan.load, old, new))
+    return scans.with_scans(changed, provenance=provenance).at_tr(tr)
 
 
 def _load(load: Callable[[], NDArray[Any]], old: float, new: float) -> NDArray[np.float64]:
@@ -223,18 +242,16 @@ def _load(load: Callable[[], NDArray[Any]], old: float, new: float) -> NDArray[n
     )
 
 
-def _refuse_known_problems(scans: Scans, on_bad: OnBad) -> None:
-    """Raise what the reader already found, before any signal is loaded."""
-    if on_bad == "error":
-        raise_for(scans.problems)
-    raise_for([p for p in scans.problems if p.kind in NEVER_SKIPPED])
-    if not len(scans):
-        raise_for(scans.problems)
-        raise InputError("Expected at least one scan, found none; check the source and filters.")
+class _SameScanError(Exception):
+    """Some scans are equal, which is known when all have been read."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__()
+        self.problems = problems
 
 
 class _Builder:
-    """Goes through the scans once and collects samples, facts and problems."""
+    """Goes through the scans once and collects samples, metadata and problems."""
 
     def __init__(self, scans: Scans, windowing: Windowing, asked: CutSettings) -> None:
         self.scans = scans
@@ -257,12 +274,16 @@ class _Builder:
         """Time points of the longest sample so far."""
         return max(self.lengths, default=0)
 
-    def blocks(self) -> Iterator[NDArray[np.float32]]:
+    def cut(self) -> Iterator[NDArray[np.float32]]:
         """Yield the windows of each good scan (window, region, time) at their own length."""
         for scan in track(self.scans, "Preparing scans"):
             windows = self._windows_of(scan)
             if windows is not None:
                 yield windows
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """Yield the windows of all good scans, and raise in the end what cannot be accepted."""
+        yield from self.cut()
         found = self.alike.problems()
         if self.asked.on_bad == "error":
             raise_for([*self.problems, *found])
@@ -291,21 +312,21 @@ class _Builder:
         self.lengths += [windows.shape[2]] * len(windows)
         whole = windowing.length is None
         starts = windowing.starts(signals.shape[1]) + int(windowing.drop_first)
-        for number, start in enumerate(starts):
-            self.rows.append(
-                {
-                    "sample_id": scan.scan_id if whole else f"{scan.scan_id}_w{number}",
-                    "subject": scan.subject,
-                    "window": number,
-                    "scan": scan.scan_id,
-                    "start": int(start),
-                    **scan.facts,
-                }
-            )
+        self.rows += [
+            {
+                "sample_id": scan.scan_id if whole else f"{scan.scan_id}_w{number}",
+                "subject": scan.subject,
+                "window": number,
+                "scan": scan.scan_id,
+                "start": int(start),
+                **scan.metadata,
+            }
+            for number, start in enumerate(starts)
+        ]
         return windows
 
     def samples(self) -> pd.DataFrame:
-        """Return the facts of all samples kept; their lengths are one if they differ."""
+        """Return the metadata of all samples kept, with their lengths if these differ."""
         table = pd.DataFrame(self.rows).set_index("sample_id")
         if len(set(self.lengths)) > 1:
             table.insert(list(table.columns).index("start") + 1, LENGTH_COLUMN, self.lengths)
@@ -315,7 +336,7 @@ class _Builder:
         """Return where the cohort comes from and what was done to it."""
         notes = [
             *self.scans.provenance.get("notes", ()),
-            *mixed_tr_note(self.scans, self.windowing),
+            *_mixed_tr_note(self.scans, self.windowing),
             *([explain(self.doubts)] if self.doubts else []),
         ]
         return {
@@ -346,35 +367,28 @@ def _standardise(signals: NDArray[np.float32]) -> NDArray[np.float32]:
     return values.astype(np.float32)
 
 
-def _in_memory(builder: _Builder) -> Cohort:
-    blocks = list(builder.blocks())
-    return Cohort(
-        np.concatenate([padded(block, builder.longest) for block in blocks]),
-        builder.samples(),
-        builder.scans.regions,
-        builder.scans.tr,
-        provenance=builder.provenance(),
-    )
-
-
-def _on_disk(builder: _Builder, out: str | os.PathLike[str]) -> Cohort:
+def _written(builder: _Builder, out: str | os.PathLike[str] | None) -> Cohort:
+    scans = builder.scans
+    if out is None:
+        blocks = [*builder.blocks()]  # before the rest is asked for
+        signals = np.concatenate([padded(block, builder.longest) for block in blocks])
+        provenance = builder.provenance()
+        return Cohort(signals, builder.samples(), scans.regions, scans.tr, provenance=provenance)
     refuse_existing(out)
     with atomic_group(out) as folder:
         writer: CohortWriter | None = None
-        blocks = builder.blocks() if builder.one_length else _of_unknown_length(builder, folder)
-        for block in blocks:
+        found = builder.blocks() if builder.one_length else _of_unknown_length(builder, folder)
+        for block in found:
             writer = writer or CohortWriter(folder, *block.shape[1:])
             writer.append(block)
         if writer is None:  # blocks() raises when nothing is left, so this cannot happen
             raise InputError("No sample is left after the checks.")
-        writer.finish(
-            builder.samples(), builder.scans.regions, builder.scans.tr, builder.provenance()
-        )
+        writer.finish(builder.samples(), scans.regions, scans.tr, builder.provenance())
     return Cohort.open(out)
 
 
 def _of_unknown_length(builder: _Builder, folder: Path) -> Iterator[NDArray[np.float32]]:
-    """Yield blocks filled up to the longest, which is known only when all have been seen.
+    """Yield blocks filled up to the longest, which is known only when all have been read.
 
     Until then they wait on disk: one scan at a time is in memory, and each is loaded once.
     """
@@ -387,3 +401,56 @@ def _of_unknown_length(builder: _Builder, folder: Path) -> Iterator[NDArray[np.f
             np.save(files[-1], block)
         for file in files:
             yield padded(np.load(file, allow_pickle=False), builder.longest)
+
+
+def join_cohorts(parts: Mapping[str, Cohort], out: str | os.PathLike[str]) -> Cohort:
+    """Write cohorts of the same regions as one, sample by sample.
+
+    Parameters
+    ----------
+    parts : mapping of str to Cohort
+        By a name that messages can use; their samples must have different identifiers.
+    out : path-like
+        A new folder.
+
+    Returns
+    -------
+    Cohort
+        Its provenance names the fingerprint of every part.
+    """
+    _check_alike(parts)
+    refuse_existing(out)
+    cohorts = list(parts.values())
+    first, longest = cohorts[0], max(cohort.n_timepoints for cohort in cohorts)
+    tables = [cohort.samples for cohort in cohorts]
+    if len({int(length) for cohort in cohorts for length in cohort.lengths}) > 1:
+        tables = [cohort.samples.assign(**{LENGTH_COLUMN: cohort.lengths}) for cohort in cohorts]
+    fingerprints = {name: cohort.fingerprint for name, cohort in parts.items()}
+    provenance = {"source": "joined cohorts", "parts": fingerprints}
+    with atomic_directory(out) as folder:
+        writer = CohortWriter(folder, first.n_regions, longest)
+        for cohort in track(cohorts, "Joining cohorts"):
+            for block in iterate_rows(cohort.signals):
+                writer.append(padded(block, longest))
+        writer.finish(pd.concat(tables), first.regions, first.tr, provenance)
+    return Cohort.open(out)
+
+
+def _check_alike(parts: Mapping[str, Cohort]) -> None:
+    if not parts:
+        raise InputError("Expected at least one cohort to join, found none.")
+    first_name, first = next(iter(parts.items()))
+    for name, cohort in parts.items():
+        for what, own, others in (
+            ("regions", tuple(cohort.regions), tuple(first.regions)),
+            ("repetition time", cohort.tr, first.tr),
+        ):
+            if own != others:
+                raise InputError(
+                    f"{name} has other {what} than {first_name}; make both "
+                    "with the same atlas and settings."
+                )
+    ids = pd.Index([name for cohort in parts.values() for name in cohort.sample_ids])
+    if ids.has_duplicates:
+        twice = name_first(sorted(set(ids[ids.duplicated()])))
+        raise InputError(f"Samples occur in more than one cohort: {twice}.")

@@ -31,7 +31,6 @@ __all__ = [
     "as_days",
     "plain_values",
     "read_columns",
-    "sidecar_of",
     "unclear",
     "vague_levels",
     "with_columns",
@@ -97,13 +96,13 @@ class ColumnRules:
         sidecar: Mapping[str, Any] | None = None,
     ) -> ColumnRules:
         """Read ``["group=HC", "None"]``, where None is of group too, and a sidecar."""
-        told = {name: facts for name, facts in (sidecar or {}).items() if isinstance(facts, dict)}
+        said = {name: entry for name, entry in (sidecar or {}).items() if isinstance(entry, dict)}
         listed = {
-            name: [str(level) for level in facts["Levels"]]
-            for name, facts in told.items()
-            if isinstance(facts.get("Levels"), dict | list)
+            name: [str(level) for level in entry["Levels"]]
+            for name, entry in said.items()
+            if isinstance(entry.get("Levels"), dict | list)
         }
-        units = {name: str(facts["Units"]) for name, facts in told.items() if facts.get("Units")}
+        units = {name: str(entry["Units"]) for name, entry in said.items() if entry.get("Units")}
         classes, codes = _assigned(levels, "levels"), _assigned(missing, "missing")
         return cls({**listed, **classes}, codes, units, [*classes, *codes])
 
@@ -132,9 +131,9 @@ def _assigned(words: Sequence[str], option: str) -> dict[str, list[str]]:
 def plain_values(cells: Sequence[str], levels: Sequence[str] = ()) -> list[Any]:
     """Turn cells of a file into numbers if all are, and what is not known into None."""
     known = [_known(cell.strip(), levels) for cell in cells]
-    texts = [cell for cell in known if cell is not None and cell.lower() != _NONE]
-    convert = int if all(_INTEGER.fullmatch(cell) for cell in texts) else float
-    if not texts or not all(map(_is_plain, texts)):
+    filled = [cell for cell in known if cell is not None and cell.lower() != _NONE]
+    convert = int if all(_INTEGER.fullmatch(cell) for cell in filled) else float
+    if not filled or not all(map(_is_plain, filled)):
         return list(known)
     return [None if cell is None or cell.lower() == _NONE else convert(cell) for cell in known]
 
@@ -155,14 +154,14 @@ def read_columns(
     Parameters
     ----------
     table : mapping of str to sequence
-        Texts, numbers, truth values or None, one per row.
+        Strings, numbers, truth values or None, one per row.
     rules : ColumnRules, optional
 
     Returns
     -------
     values : dict of str to list
-        Numbers, or texts with one spelling per class; None where nothing is known.
-    facts : dict of str to dict
+        Numbers, or strings with one spelling per class; None where nothing is known.
+    profiles : dict of str to dict
         ``kind`` (classes, number, "number or classes", id, date, text), ``unknown`` (rows), and
         where there are any ``unit``, ``missing`` (codes and how often), ``levels``, ``notes``.
     problems : list of Problem
@@ -170,43 +169,30 @@ def read_columns(
     """
     rules = rules or ColumnRules()
     rules.check(list(table))
-    values, facts, problems = {}, {}, []
+    values, profiles, problems = {}, {}, []
     for name, column in table.items():
         one = _Column(name, [_plain(value) for value in column], rules)
-        values[name], facts[name] = one.cells, one.facts()
+        values[name], profiles[name] = one.cells, one.profile()
         problems += one.problems
-    return values, facts, problems
+    return values, profiles, problems
 
 
-def sidecar_of(scans: Scans) -> Mapping[str, Any]:
-    """Return what the file beside the table of labels says of its columns."""
-    found = scans.provenance.get("labels", {}).get("sidecar", {})
-    return found if isinstance(found, Mapping) else {}
+def with_columns(scans: Scans, levels: Sequence[str] = (), missing: Sequence[str] = ()) -> Scans:
+    """Return scans whose labels are what they mean, see :func:`read_columns`.
 
-
-def with_columns(scans: Scans, rules: ColumnRules | None = None) -> Scans:
-    """Return scans whose labels are what they mean, see :func:`~sclcs.cohort.columns.read_columns`.
-
-    Parameters
-    ----------
-    scans : Scans
-    rules : ColumnRules, optional
-
-    Returns
-    -------
-    Scans
-        What does not fit is among the problems, what the columns hold in the provenance.
+    What does not fit is among the problems, what the columns hold in the provenance.
     """
-    names = dict.fromkeys(name for scan in scans for name in scan.facts)
-    table = {name: [scan.facts.get(name) for scan in scans] for name in names}
-    values, facts, problems = read_columns(table, rules)
+    names = dict.fromkeys(name for scan in scans for name in scan.metadata)
+    table = {name: [scan.metadata.get(name) for scan in scans] for name in names}
+    sidecar = scans.provenance.get("labels", {}).get("sidecar", {})
+    rules = ColumnRules.of(levels, missing, sidecar if isinstance(sidecar, Mapping) else {})
+    values, profiles, problems = read_columns(table, rules)
     read = [
-        replace(scan, facts={name: values[name][row] for name in scan.facts})
+        replace(scan, metadata={name: values[name][row] for name in scan.metadata})
         for row, scan in enumerate(scans)
     ]
-    kept = [problem for problem in scans.problems if problem.kind != "duplicate-id"]
-    provenance = {**scans.provenance, "columns": facts} if facts else scans.provenance
-    return scans.with_scans(read, provenance=provenance, problems=[*kept, *problems])
+    provenance = {**scans.provenance, "columns": profiles} if profiles else scans.provenance
+    return scans.with_scans(read, provenance=provenance, problems=[*scans.problems, *problems])
 
 
 def unclear(column: pd.Series) -> str:
@@ -215,10 +201,10 @@ def unclear(column: pd.Series) -> str:
     A cohort that was imported has been asked about None and about single codes.
     """
     name = str(column.name)
-    _, facts, problems = read_columns({name: column.tolist()})
+    _, profiles, problems = read_columns({name: column.tolist()})
     found = [problem.detail for problem in problems if problem.kind == "mixed-column"]
-    notes = facts[name].get("notes", [])
-    return "; ".join([*found, *(notes[:-1] if "vague" in facts[name] else notes)])
+    notes = profiles[name].get("notes", [])
+    return "; ".join([*found, *(notes[:-1] if "vague" in profiles[name] else notes)])
 
 
 def vague_levels(column: pd.Series) -> list[str]:
@@ -229,10 +215,10 @@ def vague_levels(column: pd.Series) -> list[str]:
 
 def as_days(column: pd.Series) -> pd.Series | None:
     """Return dates as days; None if a column does not hold dates."""
-    texts = column.dropna().astype(str)
-    if not len(texts) or not texts.map(lambda text: bool(_DATE.fullmatch(text))).all():
+    dates = column.dropna().astype(str)
+    if not len(dates) or not dates.map(lambda text: bool(_DATE.fullmatch(text))).all():
         return None
-    day_first = not texts.str.match(r"\d{4}").all()
+    day_first = not dates.str.match(r"\d{4}").all()
     days = pd.to_datetime(column, errors="coerce", dayfirst=day_first, format="mixed", utc=True)
     return (days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
 
@@ -263,15 +249,15 @@ class _Column:
         self.problems: list[Problem] = []
         self.cells = [self._without_codes(value) for value in values]
         if self.codes:  # without them a column of a file may be numbers
-            texts = [value if isinstance(value, str) else "" for value in self.cells]
-            if all(texts[row] or value is None for row, value in enumerate(self.cells)):
-                self.cells = plain_values(texts, self.levels)
+            strings = [value if isinstance(value, str) else "" for value in self.cells]
+            if all(strings[row] or value is None for row, value in enumerate(self.cells)):
+                self.cells = plain_values(strings, self.levels)
         known = [value for value in self.cells if value is not None]
         self.numeric = bool(known) and all(_is_number(value) for value in known)
         if self.numeric:
             self._read_numbers()
         elif known and not all(isinstance(value, bool) for value in known):
-            self._read_texts()
+            self._read_strings()
 
     def _without_codes(self, value: Any) -> Any:  # noqa: ANN401
         text = f"{value:g}" if isinstance(value, float) else str(value)
@@ -309,7 +295,7 @@ class _Column:
             self.notes.append(f"{code:g} means not known ({_rows(count)}; {inside})")
             self.cells = [None if value == code else value for value in self.cells]
 
-    def _read_texts(self) -> None:
+    def _read_strings(self) -> None:
         known = [str(value) for value in self.cells if value is not None]
         if self.levels or self.name in NEVER_QUANTITIES:
             numbers = []
@@ -358,7 +344,8 @@ class _Column:
                 f"not among the levels that were listed: {name_first(sorted(strange))}"
             )
 
-    def facts(self) -> dict[str, Any]:
+    def profile(self) -> dict[str, Any]:
+        """Return what the column holds; see :func:`read_columns`."""
         known = [value for value in self.cells if value is not None]
         counts = Counter(map(_level, known))
         kind = self._kind(known, counts)
@@ -390,7 +377,8 @@ class _Column:
             return "number" if len(counts) > CLASS_NUMBERS or not whole else "number or classes"
         if known and all(_DATE.fullmatch(str(value)) for value in known):
             return "date"
-        if not known or self.levels or self._few_levels(list(map(str, known))):
+        settled = self.levels or self.name in NEVER_QUANTITIES
+        if not known or settled or self._few_levels(list(map(str, known))):
             return "classes"
         return "id" if several else "text"
 

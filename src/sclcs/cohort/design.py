@@ -19,7 +19,7 @@ from sclcs._core import (
 from sclcs.cohort.columns import MAX_CLASSES, as_days
 from sclcs.cohort.problems import KINDS, Problem
 from sclcs.cohort.signals import LENGTH_COLUMN
-from sclcs.cohort.tables import class_columns, fact_columns, label_column
+from sclcs.cohort.tables import class_columns, label_column, label_columns
 
 __all__ = [
     "Association",
@@ -191,7 +191,7 @@ def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) ->
     Parameters
     ----------
     samples : DataFrame
-        The facts of the samples.
+        The metadata of the samples.
     columns : sequence of str, optional
         Labels and numbers that operators are ranked for, which must be there: every other column
         is compared with them. By default all columns with a few classes, which are compared with
@@ -208,7 +208,7 @@ def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) ->
         columns = [
             name for name in class_columns(samples) if 2 <= samples[name].nunique() <= MOST_LABELS
         ]
-        columns += [name for name in fact_columns(samples) if _numbers_as_text(samples[name])]
+        columns += [name for name in label_columns(samples) if _numbers_as_text(samples[name])]
     for name in columns:
         label_column(samples, name)
     subjects = _subjects(samples)
@@ -338,7 +338,7 @@ def looks_like_site(samples: pd.DataFrame, marks: SignalMarks) -> list[Problem]:
     subjects = _subjects(samples)
     subjects.index = subjects.index.map(str)
     found = []
-    for name in fact_columns(samples):
+    for name in label_columns(samples):
         if not _may_be_sites(subjects, name):
             continue
         column = subjects[name].reindex(table.index).map(str, na_action="ignore")

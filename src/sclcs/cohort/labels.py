@@ -1,4 +1,4 @@
-"""Tables of labels as they are in a file.
+"""Tables of labels: joined to scans by ids when they are read, or to a cohort later.
 
 Every cell is read as text first, so ids keep their leading zeros. A column becomes
 numeric only if that loses nothing: ``"007"`` stays text.
@@ -10,27 +10,60 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sclcs._core import InputError, UnknownNameError, did_you_mean, name_first, read_json
-from sclcs.cohort.columns import ColumnRules, plain_values
-from sclcs.cohort.motion import MEAN_FD, with_mean_fd
-from sclcs.cohort.problems import Problem
-from sclcs.cohort.scans import Scan, Scans
-from sclcs.cohort.tables import read_table_file
+import pandas as pd
 
-__all__ = ["By", "LabelTable", "attach_labels", "fact_name", "match_ids", "read_label_table"]
+from sclcs._core import (
+    DamagedStoreError,
+    InputError,
+    UnknownNameError,
+    did_you_mean,
+    name_first,
+    read_json,
+)
+from sclcs.cohort.columns import ColumnRules, plain_values, read_columns
+from sclcs.cohort.problems import Problem, raise_for
+from sclcs.cohort.scans import Scans
+from sclcs.cohort.signals import fingerprints
+from sclcs.cohort.storage import aside_path, replace_samples
+from sclcs.cohort.tables import clean_table, peek_columns, read_table_file
 
+if TYPE_CHECKING:
+    from sclcs.cohort.cohort import Cohort
+
+__all__ = [
+    "MEAN_FD",
+    "By",
+    "LabelTable",
+    "Relabelled",
+    "attach_labels",
+    "column_name",
+    "has_id_column",
+    "label_cohort",
+    "match_ids",
+    "names_any",
+    "read_label_table",
+    "with_mean_fd",
+]
 
 By = Literal["subject", "scan"]
+LabelBy = Literal["subject", "scan", "sample"]
 
 # Compared in lower case without spaces, dots, dashes and underscores; the first found is used.
-_SUBJECT_COLUMNS = ("participantid", "subjectid", "subid", "subject", "participant", "sub", "id")
+_SUBJECT_COLUMNS = (
+    "participantid", "subjectid", "subid", "subject", "participant", "sub", "eid", "id",
+)  # fmt: skip
 _SCAN_COLUMNS = ("scanid", "fileid", "scan", "filename", "file")
-
-# Columns that a cohort makes itself; a label of that name would overwrite them.
+#: What tables of phenotypes call mean framewise displacement; the first found is used.
+_MOTION_COLUMNS = (
+    "meanfd", "funcmeanfd", "fdmean", "meanfdpower", "meanfdjenkinson",
+    "meanframewisedisplacement", "framewisedisplacementmean",
+)  # fmt: skip
+MEAN_FD = "mean_fd"
+#: Columns that a cohort makes itself; a label of that name would overwrite them.
 _RESERVED = frozenset({"sample_id", "subject", "window", "scan", "start", "n_timepoints"})
 
 
@@ -115,31 +148,22 @@ class LabelTable:
             )
         return ids
 
-    def facts(self, without: Iterable[str] = ()) -> list[dict[str, Any]]:
+    def rows(self, without: Iterable[str] = ()) -> list[dict[str, Any]]:
         """Return the labels of every row: text, int, float, or None where missing.
 
-        Parameters
-        ----------
-        without : iterable of str
-            Columns to leave out, such as the ids.
-
-        Returns
-        -------
-        list of dict
-            One per row, under the names given by :func:`fact_name`.
+        Without some columns, such as the ids; under the names given by :func:`column_name`.
         """
         left_out = set(without)
-        kept = [name for name in self.columns if name not in left_out]
-        repeated = [name for name, n in Counter(map(fact_name, kept)).items() if n > 1]
+        kept = {name: column_name(name) for name in self.columns if name not in left_out}
+        repeated = [name for name, n in Counter(kept.values()).items() if n > 1]
         if repeated:
             raise InputError(
                 f"Columns of {self.source} have names that differ in case or punctuation only: "
                 f"{name_first(repeated)}; rename or remove one of each."
             )
-        rules = ColumnRules.of(sidecar=self.sidecar)
+        levels = ColumnRules.of(sidecar=self.sidecar).levels
         values = {
-            fact_name(name): plain_values(self.columns[name], rules.levels.get(fact_name(name), ()))
-            for name in kept
+            new: plain_values(self.columns[old], levels.get(new, ())) for old, new in kept.items()
         }
         return [{name: column[row] for name, column in values.items()} for row in range(len(self))]
 
@@ -152,72 +176,90 @@ class LabelTable:
 def read_label_table(
     path: str | os.PathLike[str], id_column: str | None = None, *, all_sheets: bool = False
 ) -> LabelTable:
-    """Read a table of labels from a csv, tsv, txt or xlsx file.
+    """Read a table of labels from a csv, tsv, txt or xlsx file, and the sidecar beside it.
 
-    Parameters
-    ----------
-    path : path-like
-        The file; its first row names the columns. A csv may be separated by ``,`` or ``;``.
-    id_column : str, optional
-        The column that names the subject or scan. By default it is recognised by its name
-        (participant_id, subject, sub_id, SubID, ID, scan_id, file_id, ...), whatever its case.
-    all_sheets : bool
-        Whether the sheets of an xlsx file are parts of one table; otherwise the first
-        sheet is read.
-
-    Returns
-    -------
-    LabelTable
+    The column of ids is recognised by its name (participant_id, subject, SubID, scan_id, ...) if it
+    is not given. The sheets of an xlsx file may be parts of one table; otherwise the first sheet is
+    read.
     """
     path = Path(path)
     columns = read_table_file(path, all_sheets=all_sheets)
     beside = path.with_suffix(".json")
-    told = read_json(beside) if beside.is_file() else {}
-    sidecar = {fact_name(name): said for name, said in told.items() if isinstance(said, dict)}
+    content = read_json(beside) if beside.is_file() else {}
+    sidecar = {column_name(name): said for name, said in content.items() if isinstance(said, dict)}
     return LabelTable(path, columns, id_column, sidecar)
 
 
-def fact_name(column: str) -> str:
+def has_id_column(path: Path) -> bool:
+    """Tell from the first row of a file whether it may be a table of labels."""
+    table = LabelTable(path, dict.fromkeys(peek_columns(path), ()))
+    return table.subject_column() is not None or table.scan_column() is not None
+
+
+def names_any(table: LabelTable, names: Iterable[str]) -> bool:
+    """Tell whether a table names any of some subjects or scans."""
+    wanted = {_canonical(name) for name in names}
+    columns = {table.id_column, table.subject_column(), table.scan_column()} - {None}
+    cells = (cell for column in columns for cell in table.columns[str(column)])
+    return any(_canonical(cell.strip()) in wanted for cell in cells)
+
+
+def column_name(column: str) -> str:
     """Return the name under which a column of labels is kept in a cohort.
 
     Examples
     --------
-    >>> fact_name("Education (years)"), fact_name("window")
+    >>> column_name("Education (years)"), column_name("window")
     ('education_years', 'window_label')
     """
     name = re.sub(r"\W+", "_", column.strip()).strip("_").lower() or "unnamed"
     return f"{name}_label" if name in _RESERVED else name
 
 
-def _bare(name: str) -> str:
-    return re.sub(r"[\s._-]+", "", name).lower()
+def _bare(name: object) -> str:
+    return re.sub(r"[\W_]+", "", str(name)).lower()
 
 
-def attach_labels(scans: Scans, table: LabelTable, by: By | None = "subject") -> Scans:
+def with_mean_fd(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Give motion its name: the first column that tables call motion becomes ``mean_fd``.
+
+    Examples
+    --------
+    >>> with_mean_fd({"func_mean_fd": 0.12, "age": 31})
+    {'mean_fd': 0.12, 'age': 31}
+    """
+    if MEAN_FD in metadata:
+        return dict(metadata)
+    bare = {_bare(name): name for name in metadata}
+    found = next((bare[name] for name in _MOTION_COLUMNS if name in bare), None)
+    return {MEAN_FD if name == found else name: value for name, value in metadata.items()}
+
+
+def attach_labels(scans: Scans, table: LabelTable, by: By | None = None) -> Scans:
     """Give each scan the labels of its row.
 
-    An id matches the same id. If there is no such row, ``sub-`` in front and leading
+    An id matches the same id. If there is no such row, ``sub-`` or ``Subject`` in front and leading
     zeros of a number are ignored (``sub-0050003`` and ``50003``), but only where exactly one
     row and one subject (or scan) then remain; anything ambiguous counts as missing.
 
     Parameters
     ----------
     scans : Scans
-        The scans.
     table : LabelTable
-        The labels.
-    by : {'subject', 'scan'} or None
-        Which id of the scan the table names; None takes the scan if any row names one,
+    by : {'subject', 'scan'}, optional
+        Which id of the scan the table names; by default the scan if any row names one,
         else the subject. By scan, a subject column of the table also says whose scan it is.
 
     Returns
     -------
     Scans
-        The scans that have a row, with its labels as facts (a fact of the same name is
+        The scans that have a row, with its labels as metadata (of the same name they are
         replaced). Scans without a row and rows without a scan are added to the problems.
     """
-    by = by or _guess_by(scans, table)
-    keys = _keys(scans, by)
+    if by is None:
+        named = [cell.strip() for cell in table.columns[table.find_id_column("scan")]]
+        by = "scan" if match_ids([scan.scan_id for scan in scans], named) else "subject"
+    keys = [scan.subject if by == "subject" else scan.scan_id for scan in scans]
     ids = table.ids(by)
     row_of = match_ids(keys, ids)
     id_column = table.find_id_column(by)
@@ -227,30 +269,36 @@ def attach_labels(scans: Scans, table: LabelTable, by: By | None = "subject") ->
             f"matches: scans are named {name_first(keys)}, rows {name_first(ids)}; choose the "
             "column with --id-column (id_column=...)."
         )
-    subjects = _subjects_of_rows(table, by)
-    facts = table.facts(without={id_column, *([subjects[0]] if subjects else [])})
-    kept = [
-        _labelled(scan, facts[row_of[key]], subjects[1][row_of[key]] if subjects else "")
-        for scan, key in zip(scans, keys, strict=True)
-        if key in row_of
-    ]
-    problems = [
-        *(p for p in scans.problems if p.kind != "duplicate-id"),  # found again by Scans
-        *_label_problems(scans, keys, ids, row_of, table.source),
-    ]
+    subject_column = table.subject_column() if by == "scan" else None
+    if subject_column == id_column:
+        subject_column = None
+    rows = table.rows(without={id_column, *([subject_column] if subject_column else [])})
+    kept = []
+    for scan, key in zip(scans, keys, strict=True):
+        if key not in row_of:
+            continue
+        row = rows[row_of[key]]
+        labels = row if MEAN_FD in scan.metadata else with_mean_fd(row)
+        subject = table.columns[subject_column][row_of[key]].strip() if subject_column else ""
+        metadata = {**scan.metadata, **labels}
+        kept.append(replace(scan, subject=subject or scan.subject, metadata=metadata))
     source: dict[str, Any] = {"source": str(table.source), "id_column": id_column, "by": by}
     if table.sidecar:
         source["sidecar"] = dict(table.sidecar)
-    return Scans(kept, scans.regions, scans.tr, {**scans.provenance, "labels": source}, problems)
-
-
-def _keys(scans: Scans, by: By) -> list[str]:
-    return [scan.subject if by == "subject" else scan.scan_id for scan in scans]
-
-
-def _guess_by(scans: Scans, table: LabelTable) -> By:
-    named = [cell.strip() for cell in table.columns[table.find_id_column("scan")]]
-    return "scan" if match_ids(_keys(scans, "scan"), named) else "subject"
+    used, name = set(row_of.values()), table.source.name
+    missing = [
+        Problem("missing-label", scan.scan_id, f"no row for {key} in {name}")
+        for scan, key in zip(scans, keys, strict=True)
+        if key not in row_of
+    ]
+    extra = [
+        Problem("extra-label", one, f"row of {name}")
+        for row, one in enumerate(ids)
+        if row not in used
+    ]
+    provenance = {**scans.provenance, "labels": source}
+    problems = [*scans.problems, *missing, *extra]
+    return scans.with_scans(kept, provenance=provenance, problems=problems)
 
 
 def match_ids(keys: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
@@ -271,34 +319,201 @@ def match_ids(keys: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
 
 
 def _canonical(name: str) -> str:
-    bare = name.removeprefix("sub-")
+    bare = re.sub(r"^(sub-|sub(ject)?[_-]?(?=\d))", "", name, flags=re.IGNORECASE)
     return bare.lstrip("0") or "0" if bare.isdigit() else bare
 
 
-def _subjects_of_rows(table: LabelTable, by: By) -> tuple[str, Sequence[str]] | None:
-    column = table.subject_column() if by == "scan" else None
-    if column is None or column == table.find_id_column(by):
-        return None
-    return column, table.columns[column]
+@dataclass(frozen=True)
+class Relabelled:
+    """What was done to a cohort.
+
+    Parameters
+    ----------
+    source : str
+        The table.
+    id_column, by : str
+        Its column of ids, and what they name: subjects, scans or samples.
+    added, replaced : list of str
+        Columns of the cohort.
+    unlabelled : list of str
+        Subjects (scans, samples) that the table does not know.
+    unused : int
+        Rows of the table that no sample has.
+    fingerprint_before : str
+        Of the cohort as it was.
+    """
+
+    source: str
+    id_column: str
+    by: str
+    added: list[str]
+    replaced: list[str]
+    unlabelled: list[str]
+    unused: int
+    fingerprint_before: str
 
 
-def _labelled(scan: Scan, facts: Mapping[str, Any], subject: str) -> Scan:
-    named = facts if MEAN_FD in scan.facts else with_mean_fd(facts)
-    return replace(scan, subject=subject.strip() or scan.subject, facts={**scan.facts, **named})
+def label_cohort(
+    path: str | os.PathLike[str],
+    table: str | os.PathLike[str] | LabelTable | None = None,
+    *,
+    id_column: str | None = None,
+    by: LabelBy | None = None,
+    columns: Sequence[str] | None = None,
+    partial: bool = False,
+    levels: Sequence[str] = (),
+    missing: Sequence[str] = (),
+) -> tuple[Cohort, Relabelled]:
+    """Add the columns of a table to a stored cohort, or replace them.
+
+    The signals stay as they are. The table of samples, its types, the fingerprint, the seal and
+    the provenance are replaced together: interrupted, the cohort is the old one or the new one
+    (or, in the instant between, put back by the next call). Results that were made before keep
+    the old fingerprint.
+
+    Parameters
+    ----------
+    path : path-like
+        The cohort.
+    table : path-like or LabelTable
+        A csv, tsv or xlsx file with one row per subject, scan or sample. Whole columns of
+        numbers become numbers, ids keep their zeros, motion becomes ``mean_fd``. Without one,
+        the columns that `levels` and `missing` name are read again as they are in the cohort.
+    id_column : str, optional
+        The column of ids; recognised by its name if not given.
+    by : {"subject", "scan", "sample"}, optional
+        What the ids name; by default the first of these that they match.
+    columns : sequence of str, optional
+        Take these columns only, as they are named in the cohort.
+    partial : bool
+        Allow subjects without a row: they keep what they have, or are unknown in new columns.
+    levels, missing : sequence of str
+        The classes of columns, and what else means not known in them: ``["group=HC,None"]``.
+
+    Returns
+    -------
+    cohort : Cohort
+        Opened anew.
+    done : Relabelled
+
+    Examples
+    --------
+    ``label_cohort("study.zarr", "symptoms.csv", id_column="subject")``
+    """
+    from sclcs.cohort.cohort import Cohort
+
+    aside = aside_path(path)
+    if aside.exists() and not Path(path).exists():  # interrupted in the instant between
+        aside.rename(Path(path).absolute())
+    cohort = Cohort.open(path)
+    if table is None:
+        table = _own_table(cohort, ColumnRules.of(levels, missing).asked)
+    labels = table if isinstance(table, LabelTable) else read_label_table(table, id_column)
+    column = labels.find_id_column("scan" if by == "scan" else "subject")
+    labels = replace(labels, id_column=column)
+    named, row_of = _match(cohort.samples, labels, by)
+    keys = _keys(cohort.samples, named)
+    unlabelled = sorted({key for key in keys if key not in row_of})
+    if unlabelled and not partial:
+        raise InputError(
+            f"{labels.source} has no row for {len(unlabelled)} {named}s of the cohort: "
+            f"{name_first(unlabelled)}; add the rows, or allow it with --partial (partial=True)."
+        )
+    rows = [with_mean_fd(row) for row in labels.rows(without={column})]
+    chosen = _chosen(rows, columns)
+    old = cohort.samples
+    kept = {name: old[name].tolist() if name in old else [None] * len(old) for name in chosen}
+    joined = {
+        name: [
+            rows[row_of[key]][name] if key in row_of else before
+            for key, before in zip(keys, kept[name], strict=True)
+        ]
+        for name in chosen
+    }
+    rules = ColumnRules.of(levels, missing, labels.sidecar)
+    values, profiles, problems = read_columns(joined, rules)
+    raise_for(problems)
+    new = old.copy()
+    for name in chosen:
+        new[name] = pd.Series(values[name], index=old.index).infer_objects()
+    done = Relabelled(
+        str(labels.source),
+        column,
+        named,
+        [name for name in chosen if name not in old.columns],
+        [name for name in chosen if name in old.columns],
+        unlabelled,
+        len(labels) - len({row_of[key] for key in keys if key in row_of}),
+        cohort.fingerprint,
+    )
+    return _write(path, cohort, clean_table(new), done, profiles), done
 
 
-def _label_problems(
-    scans: Scans, keys: Sequence[str], ids: Sequence[str], row_of: Mapping[str, int], source: Path
-) -> list[Problem]:
-    missing = [
-        Problem("missing-label", scan.scan_id, f"no row for {key} in {source.name}")
-        for scan, key in zip(scans, keys, strict=True)
-        if key not in row_of
-    ]
-    used = set(row_of.values())
-    extra = [
-        Problem("extra-label", name, f"row of {source.name}")
-        for row, name in enumerate(ids)
-        if row not in used
-    ]
-    return [*missing, *extra]
+def _own_table(cohort: Cohort, names: Sequence[str]) -> LabelTable:
+    """Return columns of a cohort as a table by samples."""
+    if not names:
+        raise InputError("Expected a table of labels, or --levels or --missing of some column.")
+    cells = {
+        name: ["" if pd.isna(value) else str(value) for value in cohort.labels(name)]
+        for name in names
+    }
+    columns = {"sample_id": cohort.sample_ids, **cells}
+    return LabelTable(Path("samples.csv"), columns, "sample_id")
+
+
+def _write(
+    path: str | os.PathLike[str],
+    cohort: Cohort,
+    samples: pd.DataFrame,
+    done: Relabelled,
+    profiles: Mapping[str, Any],
+) -> Cohort:
+    tables = (cohort.samples, samples)
+    before, content = fingerprints(cohort.signals, tables, cohort.regions, cohort.tr)
+    if before != cohort.fingerprint:
+        raise DamagedStoreError(
+            f"The signals of {path} are not those it was made with (fingerprint {before[:8]}, "
+            f"expected {cohort.fingerprint[:8]}); import the cohort again."
+        )
+    history = [*cohort.provenance.get("relabelled", []), asdict(done)]
+    columns = {**cohort.provenance.get("columns", {}), **profiles}
+    changes = {"relabelled": history, "columns": columns}
+    replace_samples(path, samples, content, cohort.provenance | changes)
+    return type(cohort).open(path)
+
+
+def _chosen(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None) -> list[str]:
+    found = list(rows[0]) if rows else []
+    unknown = [name for name in columns or () if name not in found]
+    if unknown:
+        raise InputError(
+            f"The table has no column {name_first(unknown)}; it has {name_first(found, 20)}."
+        )
+    if not found:
+        raise InputError("Expected a table with a column of ids and at least one more.")
+    return list(columns) if columns else found
+
+
+def _keys(samples: pd.DataFrame, by: str) -> list[str]:
+    return list(samples.index) if by == "sample" else [str(name) for name in samples[by]]
+
+
+def _match(
+    samples: pd.DataFrame, labels: LabelTable, by: LabelBy | None
+) -> tuple[LabelBy, dict[str, int]]:
+    """Say what the ids name, and in which row every one of them is."""
+    if by is not None and by not in get_args(LabelBy):
+        raise InputError(f"A table names subjects, scans or samples, not {by!r}.")
+    tried: list[LabelBy] = [by] if by else ["subject", "scan", "sample"]
+    ids = labels.ids("subject")
+    for kind in tried:
+        if kind != "sample" and kind not in samples.columns:
+            continue
+        found = match_ids(_keys(samples, kind), ids)
+        if found:
+            return kind, found
+    raise InputError(
+        f"No id in the column {labels.id_column} of {labels.source} is in the cohort: it has "
+        f"{name_first(ids)}, subjects are {name_first(samples['subject'].unique())}; choose the "
+        "column with --id (id_column=)."
+    )

@@ -1,4 +1,4 @@
-"""Named sets of regions, and choosing regions by name."""
+"""Named sets of regions, choosing regions by name, and regions that scans do not cover."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sclcs._core import (
     name_first,
     track,
 )
-from sclcs.cohort.plausible import constant_regions
+from sclcs.cohort.check import constant_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 
@@ -31,54 +31,25 @@ __all__ = [
     "CoverageRule",
     "RegionSet",
     "choose_regions",
-    "dosenbach_places",
+    "dosenbach_coordinates",
     "drop_regions",
     "parse_share",
     "region_set",
 ]
 
-
+#: How many regions the atlases of the named sets have.
 ATLAS_SIZES = {"dosenbach": 160}
-"""How many regions the atlases of the named sets have."""
 
-ALL_REGIONS = "all"
-
-# The paper's default-mode regions: number in the Dosenbach-160 atlas and anatomical name.
+#: The paper's default-mode regions: number in the Dosenbach-160 atlas and anatomical name.
 _DOSENBACH_DEFAULT_MODE = {
-    1: "vmPFC",
-    4: "mPFC",
-    5: "aPFC",
-    6: "vmPFC",
-    7: "vmPFC",
-    11: "vmPFC",
-    13: "vmPFC",
-    14: "ACC",
-    15: "vlPFC",
-    17: "sup frontal",
-    20: "sup frontal",
-    25: "vFC",
-    63: "inf temporal",
-    72: "inf temporal",
-    73: "post cingulate",
-    85: "precuneus",
-    90: "post cingulate",
-    91: "inf temporal",
-    93: "post cingulate",
-    94: "precuneus",
-    100: "sup temporal",
-    102: "angular gyrus",
-    104: "IPL",
-    105: "precuneus",
-    108: "post cingulate",
-    111: "post cingulate",
-    112: "precuneus",
-    115: "post cingulate",
-    117: "angular gyrus",
-    124: "angular gyrus",
-    132: "precuneus",
-    134: "IPS",
-    137: "occipital",
-}
+    1: "vmPFC", 4: "mPFC", 5: "aPFC", 6: "vmPFC", 7: "vmPFC", 11: "vmPFC", 13: "vmPFC", 14: "ACC",
+    15: "vlPFC", 17: "sup frontal", 20: "sup frontal", 25: "vFC", 63: "inf temporal",
+    72: "inf temporal", 73: "post cingulate", 85: "precuneus", 90: "post cingulate",
+    91: "inf temporal", 93: "post cingulate", 94: "precuneus", 100: "sup temporal",
+    102: "angular gyrus", 104: "IPL", 105: "precuneus", 108: "post cingulate",
+    111: "post cingulate", 112: "precuneus", 115: "post cingulate", 117: "angular gyrus",
+    124: "angular gyrus", 132: "precuneus", 134: "IPS", 137: "occipital",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,15 +77,17 @@ class RegionSet:
         return len(self.numbers)
 
 
-def _dosenbach_name(number: int) -> str:
-    anatomy = _DOSENBACH_DEFAULT_MODE.get(number)
-    return f"dosenbach_{number:03d}" if anatomy is None else f"{anatomy}_{number}"
-
-
 def _dosenbach_set(name: str, numbers: Sequence[int]) -> RegionSet:
-    return RegionSet(name, "dosenbach", tuple(numbers), tuple(map(_dosenbach_name, numbers)))
+    names = [
+        f"{_DOSENBACH_DEFAULT_MODE[n]}_{n}"
+        if n in _DOSENBACH_DEFAULT_MODE
+        else f"dosenbach_{n:03d}"
+        for n in numbers
+    ]
+    return RegionSet(name, "dosenbach", tuple(numbers), tuple(names))
 
 
+#: The known sets by name.
 REGION_SETS = {
     chosen.name: chosen
     for chosen in (
@@ -122,7 +95,6 @@ REGION_SETS = {
         _dosenbach_set("dosenbach-160", range(1, ATLAS_SIZES["dosenbach"] + 1)),
     )
 }
-"""The known sets by name."""
 
 
 @checked
@@ -152,8 +124,8 @@ def region_set(name: str) -> RegionSet:
 
 
 @cache
-def dosenbach_places(extra: str = "nifti") -> Mapping[str, tuple[float, float, float]]:
-    """Return where the regions of the Dosenbach atlas are, by name, in mm of MNI space.
+def dosenbach_coordinates(extra: str = "nifti") -> Mapping[str, tuple[float, float, float]]:
+    """Return the centres of the Dosenbach regions by name, in mm of MNI space.
 
     Parameters
     ----------
@@ -178,7 +150,6 @@ def choose_regions(scans: Scans, wanted: str | Sequence[str] | None) -> Scans:
     Parameters
     ----------
     scans : Scans
-        The scans.
     wanted : str or sequence of str or None
         The name of a region set, region names or patterns such as ``"LH_Default_*"`` (a list,
         or one string separated by commas), or None or ``"all"`` for all regions. A set is found
@@ -189,67 +160,14 @@ def choose_regions(scans: Scans, wanted: str | Sequence[str] | None) -> Scans:
     -------
     Scans
     """
-    if wanted is None or wanted == ALL_REGIONS:
+    names = _words("all" if wanted is None else wanted)
+    if names == ["all"]:
         return scans
-    if isinstance(wanted, str) and wanted in REGION_SETS:
-        return _keep_set(scans, REGION_SETS[wanted])
-    names = _words(wanted)
+    if len(names) == 1 and names[0] in REGION_SETS:
+        return _keep_set(scans, REGION_SETS[names[0]])
     if not names:
         raise InputError("Expected a region set or region names, got none.")
     return scans.keep_regions(_matching(scans, names))
-
-
-def drop_regions(scans: Scans, unwanted: str | Sequence[str]) -> Scans:
-    """Leave out some regions of scans.
-
-    Parameters
-    ----------
-    scans : Scans
-        The scans.
-    unwanted : str or sequence of str
-        Names or patterns (``"*Limbic*"``); a list, or one string separated by commas. Each
-        must match a region.
-
-    Returns
-    -------
-    Scans
-    """
-    dropped = set(_matching(scans, _words(unwanted)))
-    kept = [name for name in scans.regions if name not in dropped]
-    if not kept:
-        raise InputError(
-            f"Expected at least one region to be left, but {unwanted!r} drops all "
-            f"{len(scans.regions)}; choose fewer."
-        )
-    record = [name for name in scans.regions if name in dropped]
-    provenance = {**scans.provenance, "regions_unwanted": record}
-    chosen = scans.keep_regions(kept)
-    return chosen.with_scans(list(chosen), provenance=provenance)
-
-
-def _words(names: str | Sequence[str]) -> list[str]:
-    if isinstance(names, str):
-        return [name.strip() for name in names.split(",") if name.strip()]
-    return [word for name in names for word in _words(str(name))]
-
-
-def _matching(scans: Scans, patterns: Sequence[str]) -> list[str]:
-    """Return the regions that names and patterns mean, in the order they are asked for."""
-    plain = [name for name in patterns if not _is_pattern(name) or name in scans.regions]
-    _require_known(scans, plain)
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        matches = [pattern] if pattern in plain else fnmatch.filter(scans.regions, pattern)
-        if not matches:
-            raise UnknownNameError(
-                f"No region matches {pattern!r}; the scans have {name_first(scans.regions, 10)}."
-            )
-        found |= dict.fromkeys(matches)
-    return list(found)
-
-
-def _is_pattern(name: str) -> bool:
-    return any(character in name for character in "*?[")
 
 
 def _keep_set(scans: Scans, chosen: RegionSet) -> Scans:
@@ -263,18 +181,50 @@ def _keep_set(scans: Scans, chosen: RegionSet) -> Scans:
             f"regions: {name_first(scans.regions)}. Name regions with --regions a,b,c."
         )
     kept = scans.keep_regions([scans.regions[number - 1] for number in chosen.numbers])
-    return kept.with_scans(list(kept), regions=chosen.names)
+    return kept.with_scans(kept, regions=chosen.names)
 
 
-def _require_known(scans: Scans, names: Sequence[str]) -> None:
-    unknown = [name for name in names if name not in scans.regions]
-    if unknown:
-        known = [*REGION_SETS, *scans.regions]
-        raise UnknownNameError(
-            f"Expected a region set ({', '.join(REGION_SETS)}) or names of regions of the scans "
-            f"({name_first(scans.regions)}), got unknown {name_first(unknown)}."
-            f"{did_you_mean(unknown[0], known)}"
+def drop_regions(scans: Scans, unwanted: str | Sequence[str]) -> Scans:
+    """Leave out regions by names or patterns (``"*Limbic*"``), each of which must match one."""
+    dropped = set(_matching(scans, _words(unwanted)))
+    kept = [name for name in scans.regions if name not in dropped]
+    if not kept:
+        raise InputError(
+            f"Expected at least one region to be left, but {unwanted!r} drops all "
+            f"{len(scans.regions)}; choose fewer."
         )
+    record = [name for name in scans.regions if name in dropped]
+    provenance = {**scans.provenance, "regions_unwanted": record}
+    return scans.with_scans(scans, provenance=provenance).keep_regions(kept)
+
+
+def _words(names: str | Sequence[str]) -> list[str]:
+    if isinstance(names, str):
+        return [name.strip() for name in names.split(",") if name.strip()]
+    return [word for name in names for word in _words(str(name))]
+
+
+def _matching(scans: Scans, patterns: Sequence[str]) -> list[str]:
+    """Return the regions that names and patterns mean, in the order they are asked for."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        is_pattern = any(character in pattern for character in "*?[")
+        if pattern in scans.regions:
+            found[pattern] = None
+        elif is_pattern and (matches := fnmatch.filter(scans.regions, pattern)):
+            found |= dict.fromkeys(matches)
+        elif is_pattern:
+            raise UnknownNameError(
+                f"No region matches {pattern!r}; the scans have {name_first(scans.regions, 10)}."
+            )
+        else:
+            unknown = [name for name in patterns if name not in scans.regions]
+            raise UnknownNameError(
+                f"Expected a region set ({', '.join(REGION_SETS)}) or names of regions of the "
+                f"scans ({name_first(scans.regions)}), got unknown {name_first(unknown)}."
+                f"{did_you_mean(pattern, [*REGION_SETS, *scans.regions])}"
+            )
+    return list(found)
 
 
 def parse_share(text: str) -> float | int:
@@ -302,7 +252,7 @@ def parse_share(text: str) -> float | int:
 
 @dataclass(frozen=True)
 class CoverageRule:
-    """When a region is missing in a scan, and when it is left out for everybody.
+    """When a region is missing in a scan, and when it is left out of all scans.
 
     Parameters
     ----------
@@ -312,7 +262,7 @@ class CoverageRule:
         scan that is used is always missing.
     max_missing_subjects : float or int, optional
         A region that is missing in a larger share (float) or number (int) of the subjects is
-        left out for everybody. A scan that lacks another region is a bad scan.
+        left out of all scans. A scan that lacks another region is a bad scan.
     most_regions : float
         If more than this share of the regions would be left out, none is.
     """
@@ -332,80 +282,53 @@ class CoverageRule:
         return self.min_coverage > 0 or self.max_missing_subjects is not None
 
     def apply(self, scans: Scans, windowing: Windowing = WHOLE_SCAN) -> Scans:
-        """Leave out regions that too many subjects miss.
+        """Leave out regions that too many subjects miss; all scans are loaded once.
 
-        Parameters
-        ----------
-        scans : Scans
-            All are loaded once.
-        windowing : Windowing
-            Which part of a scan is used.
-
-        Returns
-        -------
-        Scans
-            Without these regions. Where a scan covers too little of another region, the
-            signal of that region is NaN, so that the scan is reported. The provenance has
-            the table `regions_dropped`.
+        Where a scan covers too little of another region, the signal of that region becomes NaN, so
+        that the scan is reported. The provenance has the table `regions_dropped`.
         """
         if not self:
             return scans
-        missing = {
-            number: self._missing(scan, scans, windowing)
-            for number, scan in enumerate(track(scans, "Looking at coverage"))
-        }
-        subjects = self._subjects_missing(scans, missing)
+        tracked = track(scans, "Looking at coverage")
+        missing = [self._missing(scan, scans, windowing) for scan in tracked]
+        lacking: dict[str, set[str]] = {name: set() for name in scans.regions}
+        for scan, names in zip(scans, missing, strict=True):
+            for name in names:
+                lacking[name].add(scan.subject)
         n_subjects = len({scan.subject for scan in scans})
-        dropped = [name for name in scans.regions if self._too_many(subjects[name], n_subjects)]
+        limit = self.max_missing_subjects
+        most = np.inf if limit is None else limit if isinstance(limit, int) else limit * n_subjects
+        dropped = [name for name in scans.regions if len(lacking[name]) > most]
         kept = [name for name in scans.regions if name not in set(dropped)]
-        if self.most_regions < 1 and not 0 < len(dropped) <= self.most_regions * len(subjects):
+        n_regions = len(scans.regions)
+        if self.most_regions < 1 and not 0 < len(dropped) <= self.most_regions * n_regions:
             return scans
         if len(kept) < 2:
+            shown = f"{limit}" if isinstance(limit, int) else f"{100 * (limit or 0):.3g}%"
             raise InputError(
                 f"Expected at least 2 regions that most subjects cover, but {len(dropped)} of "
-                f"{len(scans.regions)} are missing in more than {self._limit_text()} of "
-                f"{n_subjects} subjects: {name_first(dropped)}; raise --max-missing-subjects or "
-                "lower --min-coverage."
+                f"{n_regions} are missing in more than {shown} of {n_subjects} subjects: "
+                f"{name_first(dropped)}; raise --max-missing-subjects or lower --min-coverage."
             )
-        table = [{"region": name, "subjects_missing": subjects[name]} for name in dropped]
         record = {
             "min_coverage": self.min_coverage,
-            "max_missing_subjects": self.max_missing_subjects,
+            "max_missing_subjects": limit,
             "subjects": n_subjects,
-            "regions_dropped": table,
+            "regions_dropped": [
+                {"region": name, "subjects_missing": len(lacking[name])} for name in dropped
+            ],
         }
         chosen = scans.keep_regions(kept) if dropped else scans
-        place = {name: row for row, name in enumerate(kept)}
         marked = [
-            _without(scan, [place[name] for name in missing[number] if name in place])
-            for number, scan in enumerate(chosen)
+            _without(scan, [row for row, name in enumerate(kept) if name in names])
+            for scan, names in zip(chosen, missing, strict=True)
         ]
         return chosen.with_scans(marked, provenance={**scans.provenance, "coverage": record})
 
-    def _missing(self, scan: Scan, scans: Scans, windowing: Windowing) -> list[str]:
+    def _missing(self, scan: Scan, scans: Scans, windowing: Windowing) -> Collection[str]:
         covered = scan.coverage() if scan.coverage is not None else {}
         too_little = {name for name, share in covered.items() if not share >= self.min_coverage}
-        gone = too_little | _silent(scan, scans, windowing)
-        return [name for name in scans.regions if name in gone]
-
-    def _subjects_missing(
-        self, scans: Scans, missing: Mapping[int, Collection[str]]
-    ) -> dict[str, int]:
-        who: dict[str, set[str]] = {name: set() for name in scans.regions}
-        for number, scan in enumerate(scans):
-            for name in missing[number]:
-                who[name].add(scan.subject)
-        return {name: len(subjects) for name, subjects in who.items()}
-
-    def _too_many(self, missing: int, n_subjects: int) -> bool:
-        limit = self.max_missing_subjects
-        if limit is None:
-            return False
-        return missing > (limit if isinstance(limit, int) else limit * n_subjects)
-
-    def _limit_text(self) -> str:
-        limit = self.max_missing_subjects
-        return f"{limit:.3g}" if isinstance(limit, int) else f"{100 * (limit or 0):.3g}%"
+        return too_little & set(scans.regions) | _silent(scan, scans, windowing)
 
 
 def _silent(scan: Scan, scans: Scans, windowing: Windowing) -> set[str]:
@@ -426,11 +349,11 @@ def _silent(scan: Scan, scans: Scans, windowing: Windowing) -> set[str]:
 def _without(scan: Scan, rows: list[int]) -> Scan:
     if not rows or scan.coverage is None:
         return scan
-    return replace(scan, load=partial(_blanked, scan.load, np.array(rows)))
+    return replace(scan, load=partial(_blanked, scan.load, rows))
 
 
-def _blanked(load: Callable[[], NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+def _blanked(load: Callable[[], NDArray[Any]], rows: list[int]) -> NDArray[np.float32]:
     signals = np.array(load(), dtype=np.float32)
-    if signals.ndim == 2 and len(signals) > rows.max():
+    if signals.ndim == 2 and len(signals) > max(rows):
         signals[rows] = np.nan
     return signals

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -20,6 +20,7 @@ from sclcs._core import (
     UnreadableFileError,
     checked,
     checked_record,
+    get_logger,
     name_first,
     real_numbers,
     takes,
@@ -31,7 +32,9 @@ from sclcs.settings import CutSettings
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
-__all__ = ["Scan", "Scans", "unique_scan_ids"]
+__all__ = ["Scan", "Scans", "split_tr", "unique_scan_ids"]
+
+_log = get_logger(__name__)
 
 
 @checked_record
@@ -48,7 +51,7 @@ class Scan:
     load : callable
         Returns the signals (region, time). Called when the scan is needed, so that one
         scan at a time is in memory.
-    facts : mapping
+    metadata : mapping
         Labels and covariates: diagnosis, site, session, age, ...
     coverage : callable, optional
         Returns how much of each region the scan covers, 0 to 1, by its name, where the
@@ -58,7 +61,7 @@ class Scan:
     scan_id: str
     subject: str
     load: Callable[[], NDArray[Any]]
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     coverage: Callable[[], Mapping[str, float]] | None = None
 
     def signals(self) -> NDArray[np.float32]:
@@ -96,7 +99,7 @@ class Scans(Sequence[Scan]):
         Where the scans come from.
     problems : sequence of Problem
         What the reader already found: scans without labels, labels without scans, ...
-        Their policy is decided when the cohort is built.
+        What is done about them is decided when the cohort is built.
 
     Examples
     --------
@@ -119,7 +122,9 @@ class Scans(Sequence[Scan]):
         self.regions = tuple(str(name) for name in regions)
         self.tr = None if tr is None else float(tr)
         self.provenance = dict(provenance or {})
-        self.problems = [*problems, *_duplicate_ids(self._scans)]
+        counts = Counter(scan.scan_id for scan in self._scans)
+        twice = [Problem("duplicate-id", name, f"{n} scans") for name, n in counts.items() if n > 1]
+        self.problems = [*(one for one in problems if one.kind != "duplicate-id"), *twice]
         repeated = [name for name, n in Counter(self.regions).items() if n > 1]
         if repeated:
             raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
@@ -147,8 +152,8 @@ class Scans(Sequence[Scan]):
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per scan, indexed by ``scan_id``: the subject and the facts."""
-        rows = [{"subject": scan.subject, **scan.facts} for scan in self]
+        """One row per scan, indexed by ``scan_id``: the subject and the metadata."""
+        rows = [{"subject": scan.subject, **scan.metadata} for scan in self]
         index = pd.Index([scan.scan_id for scan in self], name="scan_id", dtype=object)
         return pd.DataFrame(rows, index=index)
 
@@ -162,35 +167,40 @@ class Scans(Sequence[Scan]):
                 f"{name_first(self.regions, 10)}."
             )
         rows = np.array([self.regions.index(name) for name in names])
-        expected = len(self.regions)
-        scans = [replace(scan, load=_rows_of(scan.load, rows, expected)) for scan in self]
+        n_regions = len(self.regions)
+        scans = [replace(one, load=partial(_some_rows, one.load, rows, n_regions)) for one in self]
         return self.with_scans(scans, regions=names)
 
     def with_scans(self, scans: Sequence[Scan], **changes: Any) -> Scans:  # noqa: ANN401
-        """Return a collection with other scans and the rest as it is, but for `changes`.
+        """Return a collection with other scans and the rest as it is.
 
-        Parameters
-        ----------
-        scans : sequence of Scan
-        **changes
-            `regions`, `tr`, `provenance`, `problems`.
-
-        Returns
-        -------
-        Scans
+        But for `changes` of `regions`, `tr`, `provenance` and `problems`.
         """
         given: dict[str, Any] = {
             "regions": self.regions,
             "tr": self.tr,
             "provenance": self.provenance,
-            # Ids used twice are found again by the constructor.
-            "problems": [problem for problem in self.problems if problem.kind != "duplicate-id"],
+            "problems": self.problems,
         }
         return Scans(scans, **(given | changes))
 
+    def noted(self, note: str) -> Scans:
+        """Return the scans with a note that is printed, and kept with the cohort."""
+        _log.warning("%s", note)
+        notes = [*self.provenance.get("notes", ()), note]
+        return self.with_scans(self, provenance={**self.provenance, "notes": notes})
+
+    def at_tr(self, tr: float) -> Scans:
+        """Return the scans with one repetition time, whatever their own are."""
+        scans = [
+            replace(one, metadata={k: v for k, v in one.metadata.items() if k != "tr"})
+            for one in self
+        ]
+        return self.with_scans(scans, tr=tr)
+
     def repetition_time(self, scan: Scan) -> float | None:
         """Return the repetition time of one of the scans in seconds, if it is known."""
-        own = scan.facts.get("tr")
+        own = scan.metadata.get("tr")
         if isinstance(own, int | float) and np.isfinite(own) and own > 0:
             return float(own)
         return self.tr
@@ -230,23 +240,23 @@ def unique_scan_ids(subjects: Sequence[object]) -> list[str]:
     return ids
 
 
-def _rows_of(
+def split_tr(times: Sequence[float | None]) -> tuple[float | None, list[dict[str, Any]]]:
+    """Return the repetition time that all scans share, or ``{"tr": seconds}`` of each."""
+    different = set(times)
+    if len(different) == 1:
+        return different.pop(), [{} for _ in times]
+    return None, [{"tr": time} for time in times]
+
+
+def _some_rows(
     load: Callable[[], NDArray[Any]], rows: NDArray[np.int64], expected: int
-) -> Callable[[], NDArray[Any]]:
-    def load_rows() -> NDArray[Any]:
-        signals = load()
-        found = signals.shape[0]
-        if found == expected:
-            return signals[rows]
-        if found == len(rows):  # would pass for the chosen regions
-            raise UnreadableFileError(
-                f"Expected {expected} regions before choosing {found} of them, found {found}"
-            )
-        return signals  # left whole: the region-count check names it
-
-    return load_rows
-
-
-def _duplicate_ids(scans: Sequence[Scan]) -> list[Problem]:
-    counts = Counter(scan.scan_id for scan in scans)
-    return [Problem("duplicate-id", name, f"{n} scans") for name, n in counts.items() if n > 1]
+) -> NDArray[Any]:
+    signals = load()
+    found = signals.shape[0]
+    if found == expected:
+        return signals[rows]
+    if found == len(rows):  # would pass for the chosen regions
+        raise UnreadableFileError(
+            f"Expected {expected} regions before choosing {found} of them, found {found}"
+        )
+    return signals  # left whole: the region-count check names it

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sclcs._core import AxesWarning, InputError, name_first, real_numbers
-from sclcs.cohort.labels import LabelTable, fact_name, match_ids
+from sclcs.cohort.labels import LabelTable, column_name, match_ids
 from sclcs.cohort.scans import Scan, Scans, unique_scan_ids
 
 __all__ = ["Series", "read_series", "scans_of_series", "warn_if_swapped"]
@@ -28,16 +28,10 @@ TURN = "give (time, region), for example [scan.T for scan in series]"
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Scans as arrays.
+    """Scans as arrays (time, region) of the same regions; lengths may differ.
 
-    Parameters
-    ----------
-    scans : list of array, each (time, region)
-        Of the same regions; lengths may differ.
-    regions : tuple of str or None
-        Columns of data frames, coordinates of data arrays, or what was given.
-    names : list of str or None
-        Of the scans: keys of a mapping, coordinates of a data array.
+    Names of regions are columns of data frames, coordinates of data arrays, or what was given;
+    names of scans the keys of a mapping, or coordinates of a data array.
     """
 
     scans: list[NDArray[Any]]
@@ -80,10 +74,10 @@ def read_series(given: object, regions: Sequence[str] | None = None) -> Series:
     names, parts = _parts(given)
     if not parts:
         raise InputError("Expected at least one scan, found 0 scans.")
-    found = [_scan(part, place) for place, part in enumerate(parts)]
+    found = [_scan(part, number) for number, part in enumerate(parts)]
     scans, columns = [scan for scan, _ in found], [names for _, names in found]
     if regions is None:
-        other = [place for place, names in enumerate(columns) if names != columns[0]]
+        other = [number for number, names in enumerate(columns) if names != columns[0]]
         if other:
             raise InputError(
                 "Expected the same regions, in the same order, in every scan, but those of scan "
@@ -91,7 +85,7 @@ def read_series(given: object, regions: Sequence[str] | None = None) -> Series:
             )
         regions = columns[0]
     elif isinstance(regions, str):
-        raise InputError(f"Expected a list of region names, got the text {regions!r}.")
+        raise InputError(f"Expected a list of region names, got the string {regions!r}.")
     named = None if regions is None else tuple(map(str, regions))
     _check_axes([scan.shape for scan in scans], named)
     return Series(scans, named, names)
@@ -135,10 +129,10 @@ def _parts_of_data_array(given: Any) -> tuple[list[str] | None, list[Any]]:  # n
         return None, [given]
     scan = others[0]
     names = [str(name) for name in given[scan].to_numpy()] if scan in given.coords else None
-    return names, [given.isel({scan: place}) for place in range(given.sizes[scan])]
+    return names, [given.isel({scan: number}) for number in range(given.sizes[scan])]
 
 
-def _scan(part: Any, place: int) -> tuple[NDArray[Any], tuple[str, ...] | None]:  # noqa: ANN401
+def _scan(part: Any, number: int) -> tuple[NDArray[Any], tuple[str, ...] | None]:  # noqa: ANN401
     """Return one scan (time, region) and the names of its regions."""
     names = None
     if isinstance(part, pd.DataFrame):
@@ -146,16 +140,16 @@ def _scan(part: Any, place: int) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     elif {TIME, REGION} & set(getattr(part, "dims", ())):
         if set(part.dims) != {TIME, REGION}:
             raise InputError(
-                f"Expected scan {place} with the dimensions {TIME} and {REGION}, got "
+                f"Expected scan {number} with the dimensions {TIME} and {REGION}, got "
                 f"{tuple(part.dims)}; rename or select them."
             )
         part = part.transpose(TIME, REGION)
         if REGION in part.coords:
             names = tuple(map(str, part[REGION].to_numpy().tolist()))
-    values = real_numbers(part, f"scan {place} as an array (time, region)")
+    values = real_numbers(part, f"scan {number} as an array (time, region)")
     if values.ndim != 2:
         raise InputError(
-            f"Expected every scan as an array (time, region), but the shape of scan {place} "
+            f"Expected every scan as an array (time, region), but the shape of scan {number} "
             f"(counted from 0) is {values.shape}."
         )
     return values, names
@@ -195,63 +189,60 @@ def scans_of_series(
     regions: Sequence[str] | None = None,
     tr: float | None = None,
 ) -> Scans:
-    """Make scans of series and a table.
+    """Make scans of series and a table; see :meth:`sclcs.Cohort.from_arrays`.
 
-    Parameters
-    ----------
-    given : object
-        As :func:`read_series` takes it.
-    table : DataFrame, optional
-        A row per scan: who it is (`subject`, `participant_id`, `sub`, `ID` or the index) and what
-        is known. Rows belong to the scans in their order, unless the scans have names: then
-        they are found by these.
-    regions : sequence of str, optional
-    tr : float, optional
-        In seconds.
-
-    Returns
-    -------
-    Scans
+    Rows belong to the scans in their order, unless the scans have names: then they are found by
+    these.
     """
     series = read_series(given, regions)
-    subjects, ids, facts = _who(series, table)
+    _refuse_swapped(series)
+    subjects, ids, rows = _who(series, table)
     scans = [
-        Scan(name, subject, load=lambda scan=scan: scan.T, facts=known)  # type: ignore[misc]
-        for scan, subject, name, known in zip(series.scans, subjects, ids, facts, strict=True)
+        Scan(name, subject, load=lambda scan=scan: scan.T, metadata=row)  # type: ignore[misc]
+        for scan, subject, name, row in zip(series.scans, subjects, ids, rows, strict=True)
     ]
     names = series.regions or [f"region-{i}" for i in range(series.scans[0].shape[1])]
     return Scans(scans, names, tr, {"reader": "from_arrays"})
 
 
+def _refuse_swapped(series: Series) -> None:
+    from sclcs.cohort.readers.series_files import rows_are_time
+
+    if series.regions is None and rows_are_time(series.scans) is False:
+        raise InputError(
+            "The axes look swapped: what the scans have in common are their rows, as regions have, "
+            f"but rows are time points and columns are regions; {TURN}."
+        )
+
+
 def _who(
     series: Series, table: pd.DataFrame | None
 ) -> tuple[list[str], list[str], list[dict[str, Any]]]:
-    """Return subject, id and facts of every scan."""
-    from sclcs.cohort.readers.folders import name_facts
+    """Return subject, id and metadata of every scan."""
+    from sclcs.cohort.readers.folders import metadata_in_name
 
+    digits = max(3, len(str(len(series))))
+    numbered = [f"subject-{number:0{digits}d}" for number in range(1, len(series) + 1)]
     if table is None and series.names is None:
-        digits = max(3, len(str(len(series))))
-        subjects = [f"subject-{number:0{digits}d}" for number in range(1, len(series) + 1)]
-        return subjects, subjects, [{} for _ in subjects]
+        return numbered, numbered, [{} for _ in numbered]
     if table is None:
-        told = [name_facts(name) for name in series.names or []]
-        return [one[1] for one in told], list(series.names or []), [one[2] for one in told]
+        in_names = [metadata_in_name(name) for name in series.names or []]
+        return [one[1] for one in in_names], list(series.names or []), [one[2] for one in in_names]
     table = _rows_of_scans(series, table)
     column = _column(table, "subject")
     labelled = isinstance(table.index, pd.RangeIndex) is False
     if column is not None:
-        subjects = _texts(table[column], column)
+        subjects = _ids(table[column], column)
     elif series.names is not None:
-        subjects = [name_facts(name)[1] for name in series.names]
+        subjects = [metadata_in_name(name)[1] for name in series.names]
     elif labelled:
-        subjects = _texts(table.index.to_series(), "index")
+        subjects = _ids(table.index.to_series(), "index")
     else:
-        digits = max(3, len(str(len(table))))
-        subjects = [f"subject-{number:0{digits}d}" for number in range(1, len(table) + 1)]
+        subjects = numbered
     kept = [name for name in table.columns if name != column]
-    values = {fact_if_reserved(str(name)): _values(table[name]) for name in kept}
-    facts = [{name: cells[row] for name, cells in values.items()} for row in range(len(table))]
-    return subjects, series.names or unique_scan_ids(subjects), facts
+    values = {_unreserved(str(name)): _values(table[name]) for name in kept}
+    rows = [{name: cells[row] for name, cells in values.items()} for row in range(len(table))]
+    return subjects, series.names or unique_scan_ids(subjects), rows
 
 
 def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
@@ -272,7 +263,7 @@ def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
     for by in ("scan", "subject"):
         column = _column(table, by)
         if column is not None:
-            tried[str(column)] = _texts(table[column], column)
+            tried[str(column)] = _ids(table[column], column)
     if not isinstance(table.index, pd.RangeIndex):
         tried["index"] = [str(name) for name in table.index]
     best: dict[str, int] = {}
@@ -296,30 +287,30 @@ def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
 
 def _matched(names: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
     """Return the row of every scan whose name, or the subject in it, is an id."""
-    from sclcs.cohort.readers.folders import name_facts
+    from sclcs.cohort.readers.folders import metadata_in_name
 
     found = match_ids(names, ids)
     if found:
         return found
-    subjects = [name_facts(name)[1] for name in names]
+    subjects = [metadata_in_name(name)[1] for name in names]
     rows = match_ids(subjects, ids)
     return {name: rows[who] for name, who in zip(names, subjects, strict=True) if who in rows}
 
 
 def _column(table: pd.DataFrame, by: str) -> Any:  # noqa: ANN401 (a column may have any name)
-    by_text = {str(name): name for name in table.columns}
-    labels = LabelTable(Path("the table"), {name: [] for name in by_text})
+    by_name = {str(name): name for name in table.columns}
+    labels = LabelTable(Path("the table"), {name: [] for name in by_name})
     found = labels.subject_column() if by == "subject" else labels.scan_column()
-    return None if found is None else by_text[found]
+    return None if found is None else by_name[found]
 
 
-def fact_if_reserved(name: str) -> str:
+def _unreserved(name: str) -> str:
     """Return the name of a column; only names that a cohort needs itself are changed."""
-    return fact_name(name) if fact_name(name) == f"{name}_label" else name
+    return column_name(name) if column_name(name) == f"{name}_label" else name
 
 
-def _texts(cells: pd.Series, column: object) -> list[str]:
-    """Return ids as text: 7.0, as a column with gaps has it, is 7."""
+def _ids(cells: pd.Series, column: object) -> list[str]:
+    """Return ids as strings: 7.0, as a column with gaps has it, is 7."""
     empty = [f"row {row}" for row, cell in enumerate(cells) if pd.isna(cell) or str(cell) == ""]
     if empty:
         raise InputError(
@@ -339,14 +330,7 @@ def _values(cells: pd.Series) -> list[Any]:
 def warn_if_swapped(n_regions: int, n_times: int, advice: str, stacklevel: int = 3) -> None:
     """Warn if there are more regions than time points: the axes may be swapped.
 
-    Parameters
-    ----------
-    n_regions, n_times : int
-        As they are understood.
-    advice : str
-        What to do if they are swapped.
-    stacklevel : int
-        Of the caller's caller, whose line is shown.
+    The line of the caller's caller is shown, `stacklevel` frames up.
     """
     if n_regions > n_times:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""The table of samples: one row of facts per sample, kept without loss as CSV.
+"""The table of samples: one row of metadata per sample, kept without loss as CSV.
 
 An empty string means "missing" in every label table we know, so empty and missing are
 the same thing here; that makes CSV with a list of column types lossless.
@@ -28,6 +28,7 @@ from sclcs._core import (
     name_first,
     read_text_input,
     refuse_inflated,
+    regular_file,
     require_existing,
     unguard_cell,
 )
@@ -37,9 +38,10 @@ __all__ = [
     "class_columns",
     "clean_table",
     "column_kinds",
-    "fact_columns",
     "label_column",
+    "label_columns",
     "number_columns",
+    "peek_columns",
     "read_table_file",
     "table_from_csv",
     "table_to_csv",
@@ -51,18 +53,10 @@ _BOOKKEEPING = {"subject", "window", "scan", "start", "n_timepoints"}
 
 
 def clean_table(samples: pd.DataFrame) -> pd.DataFrame:
-    """Check a table of samples and give its columns plain types.
+    """Check a table of samples and return a copy whose columns have plain types.
 
-    Parameters
-    ----------
-    samples : DataFrame
-        Indexed by sample id, with at least `subject` and `window`.
-
-    Returns
-    -------
-    DataFrame
-        A copy with string ids and subjects, int64 windows, and every other column as
-        int64, float64, bool or string (object, missing as None).
+    String ids and subjects, int64 windows, and every other column as int64, float64, bool or
+    string (object, missing as None).
     """
     missing = [name for name in REQUIRED if name not in samples.columns]
     if missing:
@@ -153,16 +147,8 @@ def column_kinds(table: pd.DataFrame) -> dict[str, str]:
 def table_to_csv(table: pd.DataFrame, *, guarded: bool = False) -> str:
     """Write the table as CSV text that :func:`table_from_csv` reads back exactly.
 
-    Parameters
-    ----------
-    table : DataFrame
-    guarded : bool
-        Whether texts that a spreadsheet would take for a formula are marked, see
-        :func:`~sclcs._core.files.guard_cell`: in every file that a person may open.
-
-    Returns
-    -------
-    str
+    Guarded, strings that a spreadsheet would take for a formula are marked, see
+    :func:`~sclcs._core.files.guard_cell`: in every file that a person may open.
     """
     guard = guard_cell if guarded else str
     out = io.StringIO()
@@ -219,21 +205,21 @@ def label_column(table: pd.DataFrame, name: str) -> pd.Series:
     return table[name]
 
 
-def fact_columns(table: pd.DataFrame) -> list[str]:
+def label_columns(table: pd.DataFrame) -> list[str]:
     """Return the columns that say something about a person or scan, not which one it is."""
     return [str(name) for name in table.columns if name not in _BOOKKEEPING]
 
 
 def class_columns(table: pd.DataFrame) -> list[str]:
     """Return the columns whose values are classes: few different values, no fractions."""
-    return [name for name in fact_columns(table) if _few(table[name])]
+    return [name for name in label_columns(table) if _few(table[name])]
 
 
 def number_columns(table: pd.DataFrame) -> list[str]:
     """Return the numeric columns that are covariates rather than classes."""
     return [
         name
-        for name in fact_columns(table)
+        for name in label_columns(table)
         if table[name].dtype.kind in "if" and not _few(table[name])
     ]
 
@@ -246,6 +232,19 @@ def _few(column: pd.Series) -> bool:
     return bool(1 <= values.nunique() <= most and not fractions)
 
 
+def peek_columns(path: Path) -> list[str]:
+    """Return the cells of the first row of a table file, or none if it is not one."""
+    try:
+        if path.suffix.lower() in _EXCEL_SUFFIXES:
+            return list(read_table_file(path))
+        with regular_file(path).open(encoding="utf-8-sig", errors="replace") as stream:
+            first = stream.readline(_PART)
+        cells = next(csv.reader([first], delimiter=_delimiter(path, first)))
+        return [cell.strip() for cell in cells]
+    except (InputError, UnreadableFileError, StopIteration, csv.Error):
+        return []
+
+
 _TEXT_SUFFIXES = {".csv", ".tsv", ".txt"}
 _EXCEL_SUFFIXES = {".xlsx", ".xlsm"}
 
@@ -253,20 +252,10 @@ Columns = dict[str, list[str]]
 
 
 def read_table_file(path: Path, *, all_sheets: bool = False) -> Columns:
-    """Read a table; the first row names the columns.
+    """Read the cells of each column of a csv, tsv, txt or xlsx file; its first row names them.
 
-    Parameters
-    ----------
-    path : Path
-        A csv, tsv, txt or xlsx file.
-    all_sheets : bool
-        Whether the sheets of an xlsx file are parts of one table, joined by column name;
-        otherwise the first sheet is read.
-
-    Returns
-    -------
-    dict of str to list of str
-        The cells of each column. Rows without any content are left out.
+    The sheets of an xlsx file may be parts of one table, joined by column name; otherwise the
+    first sheet is read. Rows without any content are left out.
     """
     require_existing(path, "table of labels")
     suffix = path.suffix.lower()
@@ -361,17 +350,17 @@ def _rows(sheet: Any, *, last: bool) -> Iterator[Sequence[Any]]:  # noqa: ANN401
 
 
 def _sheet_rows(path: Path, rows: Iterable[Sequence[Any]]) -> list[list[str]]:
-    texts: list[list[str]] = []
+    found: list[list[str]] = []
     width = 0
     for row in rows:
-        texts.append([_cell_text(value) for value in row])
+        found.append([_cell_text(value) for value in row])
         width = max(width, len(row))
-        if width * len(texts) > MOST_CELLS:
+        if width * len(found) > MOST_CELLS:
             raise UnreadableFileError(
                 f"{path} has a sheet of more than {MOST_CELLS} cells, most of them empty or no "
                 "labels; keep the rows and columns with labels, or save them as .csv."
             )
-    return [row + [""] * (width - len(row)) for row in texts]  # empty cells may not be stored
+    return [row + [""] * (width - len(row)) for row in found]  # empty cells may not be stored
 
 
 def _has_content(rows: Sequence[Sequence[str]]) -> bool:
@@ -409,7 +398,7 @@ def _columns(rows: Sequence[Sequence[str]], path: Path) -> Columns:
             f"Expected {width} cells in every row of {path}, as its first row has; not so in "
             f"{name_first(ragged)}; the table is cut off or separated by another character."
         )
-    names = [name or f"unnamed_{place}" for place, name in enumerate(header)]
+    names = [name or f"unnamed_{number}" for number, name in enumerate(header)]
     return {name: [row[i] for _, row in numbered[1:]] for i, name in enumerate(names)}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs._core import InputError, MissingDependencyError, import_extra, name_first
-from sclcs.cohort import dosenbach_places, region_set
+from sclcs.cohort import dosenbach_coordinates, region_set
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def known_coordinates(regions: Sequence[str], *, required: bool = False) -> Floa
     if unknown:
         return None
     try:
-        places = dosenbach_places("plot")
+        places = dosenbach_coordinates("plot")
     except MissingDependencyError:
         if required:
             raise

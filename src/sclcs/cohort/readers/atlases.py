@@ -1,11 +1,11 @@
-"""Atlases by name, through nilearn's fetchers: downloaded once, then read from its folder."""
+"""Images and the regions in them: NIfTI files whose damage is named, atlases by name or file."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,27 +18,99 @@ from sclcs._core import (
     UnknownNameError,
     UnreadableFileError,
     did_you_mean,
+    explain_damage,
     import_extra,
     name_first,
+    refuse_inflated,
+    require_memory,
 )
-from sclcs.cohort.readers.nifti_images import load_image, make_image, to_grid
-from sclcs.cohort.regions import REGION_SETS, dosenbach_places, region_set
+from sclcs.cohort.regions import REGION_SETS, dosenbach_coordinates, region_set
 from sclcs.cohort.tables import read_table_file
 
 __all__ = [
     "LabelImage",
     "Parcellation",
     "Spheres",
-    "is_named_atlas",
+    "image_header",
     "known_atlases",
-    "label_image",
-    "label_image_of",
-    "named_atlas",
-    "spheres",
+    "load_image",
+    "make_image",
+    "open_image",
+    "parcellation",
+    "to_grid",
 ]
 
+Image = Any  # of nibabel; like nilearn's maskers it is imported only where it is used
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-Masker = Any  # of nilearn; it is imported only where it is used
+_SECONDS_PER_UNIT = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6, "unknown": 1.0}
+
+
+def open_image(path: Path, n_dimensions: int) -> Image:
+    """Open a .nii or .nii.gz file: 4-D for a scan, 3-D for a mask or atlas; reads its header."""
+    nibabel = import_extra("nibabel", "nifti")
+    with explain_damage(path, f"a {n_dimensions}-D NIfTI image"):
+        image = nibabel.load(path)
+        _require_sound_sizes(path, image)
+    if len(image.shape) != n_dimensions:
+        found = " x ".join(map(str, image.shape))
+        raise UnreadableFileError(
+            f"Expected a {n_dimensions}-D image in {path}, found {len(image.shape)}-D ({found}); "
+            "check that it is the right file."
+        )
+    return image
+
+
+def _require_sound_sizes(path: Path, image: Image) -> None:
+    """Refuse a header whose sizes are negative or promise more than the file holds."""
+    shape = [int(size) for size in image.shape]
+    if any(size < 1 for size in shape):
+        raise ValueError(f"its header declares the sizes {shape}")
+    declared = prod(shape) * int(image.get_data_dtype().itemsize)
+    refuse_inflated(path, declared, packed=path.name.endswith(".gz"))
+    require_memory(prod(shape) * np.dtype(np.float32).itemsize, str(path))
+
+
+def load_image(path: Path, n_dimensions: int) -> tuple[NDArray[np.float32], Floats]:
+    """Read the values of an image and its affine, from voxels to millimetres."""
+    image = open_image(path, n_dimensions)
+    with explain_damage(path, f"a {n_dimensions}-D NIfTI image"):
+        values = image.get_fdata(dtype=np.float32, caching="unchanged")
+        affine = np.asarray(image.affine, dtype=np.float64)
+        if not np.isfinite(affine).all():
+            raise ValueError("its affine is not finite")
+    return values, affine
+
+
+def image_header(path: Path) -> tuple[int, float | None]:
+    """Return the number of volumes of a scan and its repetition time in seconds, if given."""
+    header = open_image(path, 4).header
+    step = float(header.get_zooms()[3])
+    seconds = step * _SECONDS_PER_UNIT.get(header.get_xyzt_units()[1], 1.0)
+    return int(header.get_data_shape()[3]), (seconds if seconds > 0 else None)
+
+
+def to_grid(
+    values: NDArray[Any], affine: Floats, target: Floats, shape: Sequence[int]
+) -> NDArray[Any]:
+    """Bring a 3-D image to another grid; each voxel takes the value of the nearest one."""
+    if values.shape == tuple(shape) and np.allclose(affine, target):
+        return values
+    resampled = import_extra("nilearn.image", "nifti").resample_img(
+        make_image(values, affine),
+        target_affine=target,
+        target_shape=tuple(shape),
+        interpolation="nearest",
+        copy_header=True,
+        force_resample=True,
+    )
+    return np.asarray(resampled.dataobj)
+
+
+def make_image(values: NDArray[Any], affine: Floats) -> Image:
+    """Make an image in memory."""
+    return import_extra("nibabel", "nifti").Nifti1Image(values, affine)
 
 
 class Parcellation(Protocol):
@@ -48,26 +120,19 @@ class Parcellation(Protocol):
     def regions(self) -> tuple[str, ...]:
         """Names of the regions."""
 
-    def masker(
-        self, affine: NDArray[np.float64], valid: NDArray[np.bool_], cleaning: Mapping[str, Any]
-    ) -> tuple[NDArray[np.bool_], Masker]:
+    def masker(self, affine: Floats, valid: Mask, cleaning: Mapping[str, Any]) -> tuple[Mask, Any]:
         """Tell which regions have voxels in an image, and make nilearn's masker for them."""
 
 
 @dataclass(frozen=True)
 class Spheres:
-    """Spheres around points; where two overlap, both use the voxels they share.
-
-    `centres`: in millimetres (MNI); `radius`: in millimetres.
-    """
+    """Spheres around points in mm (MNI); where two overlap, both use the voxels they share."""
 
     regions: tuple[str, ...]
-    centres: NDArray[np.float64]
+    centres: Floats
     radius: float
 
-    def masker(
-        self, affine: NDArray[np.float64], valid: NDArray[np.bool_], cleaning: Mapping[str, Any]
-    ) -> tuple[NDArray[np.bool_], Masker]:
+    def masker(self, affine: Floats, valid: Mask, cleaning: Mapping[str, Any]) -> tuple[Mask, Any]:
         """Tell which spheres have voxels in an image, and make nilearn's masker for them."""
         needed = np.zeros_like(valid)
         covered = np.array([self._mark_voxels(c, affine, valid, needed) for c in self.centres])
@@ -81,13 +146,7 @@ class Spheres:
             **cleaning,
         )
 
-    def _mark_voxels(
-        self,
-        centre: NDArray[np.float64],
-        affine: NDArray[np.float64],
-        valid: NDArray[np.bool_],
-        needed: NDArray[np.bool_],
-    ) -> bool:
+    def _mark_voxels(self, centre: Floats, affine: Floats, valid: Mask, needed: Mask) -> bool:
         """Mark the valid voxels of a sphere (and the nearest, as nilearn does); tell if any."""
         nearest = np.rint((np.linalg.inv(affine) @ np.append(centre, 1.0))[:3]).astype(int)
         size = np.linalg.norm(affine[:3, :3], axis=0)
@@ -108,20 +167,14 @@ class Spheres:
 
 @dataclass(frozen=True)
 class LabelImage:
-    """An atlas image with one integer per region.
-
-    `regions`: names of the labels; `values`: the label of each region, ascending; `labels`: the
-    image; 0 is background; `affine`: from voxels to millimetres.
-    """
+    """An atlas image with one integer per region (0 is background); `values` are ascending."""
 
     regions: tuple[str, ...]
     values: NDArray[np.int64]
     labels: NDArray[np.int32]
-    affine: NDArray[np.float64]
+    affine: Floats
 
-    def masker(
-        self, affine: NDArray[np.float64], valid: NDArray[np.bool_], cleaning: Mapping[str, Any]
-    ) -> tuple[NDArray[np.bool_], Masker]:
+    def masker(self, affine: Floats, valid: Mask, cleaning: Mapping[str, Any]) -> tuple[Mask, Any]:
         """Tell which labels have voxels in an image, and make nilearn's masker for them."""
         labels = to_grid(self.labels, self.affine, affine, valid.shape)
         labels = np.where(valid, labels, 0).astype(np.int32)
@@ -132,57 +185,8 @@ class LabelImage:
         return np.isin(self.values, labels), masker
 
 
-def spheres(name: str, radius: float) -> Spheres:
-    """Make the spheres of a named region set from nilearn's Dosenbach coordinates.
-
-    `name`: a region set, for example ``"dosenbach-dmn33"``; `radius`: in millimetres.
-    """
-    if not radius > 0:
-        raise InputError(f"Expected a sphere radius above 0 mm, got {radius}.")
-    chosen = region_set(name)
-    centres = np.array([dosenbach_places()[region] for region in chosen.names])
-    return Spheres(chosen.names, centres, float(radius))
-
-
-def label_image(
-    path: str | os.PathLike[str], names: str | os.PathLike[str] | None = None
-) -> LabelImage:
-    """Read an atlas image.
-
-    `path`: a 3-D image of integers; `names`: a tsv or csv table with the columns `index` (or
-    `value`) and `name` (or `label`), as BIDS ``*_dseg.tsv``. Without it regions are ``label-1``,
-    ``label-2``, ...
-    """
-    path = Path(path)
-    values, affine = load_image(path, 3)
-    labels, found = _whole_numbers(values, f"the atlas {path}")
-    return LabelImage(_names(found, names), found, labels, affine)
-
-
-def label_image_of(
-    image: Any,  # noqa: ANN401 (a path, or an image of nibabel)
-    names: Mapping[int, str],
-    what: str,
-) -> LabelImage:
-    """Make regions of an atlas that is in memory, or of its file.
-
-    `image`: as nilearn returns it; `names`: by label; a label without a name is
-    ``label-<number>``; `what`: for messages, for example ``"the atlas aal"``.
-    """
-    if isinstance(image, str | os.PathLike):
-        values, affine = load_image(Path(image), 3)
-    else:
-        values, affine = np.asarray(image.dataobj, dtype=np.float64), np.asarray(image.affine)
-    labels, found = _whole_numbers(values, what)
-    texts = [names.get(int(value), f"label-{value}") for value in found]
-    unique = [
-        text if texts.count(text) == 1 else f"{text}_{value}"
-        for text, value in zip(texts, found, strict=True)
-    ]
-    return LabelImage(tuple(unique), found, labels, affine)
-
-
-def _whole_numbers(values: NDArray[Any], what: str) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _label_image(values: NDArray[Any], affine: Floats, what: str) -> LabelImage:
+    """Check the labels of an atlas; regions are ``label-1``, ``label-2``, ..."""
     labels = np.rint(values)
     if not np.array_equal(labels, values):
         raise UnreadableFileError(
@@ -192,13 +196,13 @@ def _whole_numbers(values: NDArray[Any], what: str) -> tuple[NDArray[np.int32], 
     found = np.unique(labels[labels != 0]).astype(np.int64)
     if not found.size:
         raise UnreadableFileError(f"Expected labels in {what}, found background only.")
-    return labels.astype(np.int32), found
+    names = tuple(f"label-{value}" for value in found)
+    return LabelImage(names, found, labels.astype(np.int32), affine)
 
 
-def _names(values: NDArray[np.int64], table: str | os.PathLike[str] | None) -> tuple[str, ...]:
-    if table is None:
-        return tuple(f"label-{value}" for value in values)
-    columns = {key.lower(): cells for key, cells in read_table_file(Path(table)).items()}
+def _names_in(table: Path, values: NDArray[np.int64]) -> tuple[str, ...]:
+    """Read names of labels: columns `index` (or `value`) and `name` (or `label`), as in BIDS."""
+    columns = {key.lower(): cells for key, cells in read_table_file(table).items()}
     numbers = columns.get("index") or columns.get("value")
     names = columns.get("name") or columns.get("label")
     if numbers is None or names is None:
@@ -233,7 +237,15 @@ def _schaefer(count: int, networks: int) -> _Fetched:
     )
 
 
-_FSL = "fsl/data/atlases"
+def _harvard_oxford(name: str, image: str, table: str, **options: bool) -> _Fetched:
+    files = (f"HarvardOxford/HarvardOxford-{image}.nii.gz", f"HarvardOxford-{table}.xml")
+    return _Fetched(
+        "fetch_atlas_harvard_oxford",
+        {"atlas_name": name, **options},
+        tuple(f"fsl/data/atlases/{file}" for file in files),
+    )
+
+
 _LABEL_IMAGES: dict[str, _Fetched] = {
     **{f"schaefer{n}": _schaefer(n, 7) for n in range(100, 1001, 100)},
     **{f"schaefer{n}-17": _schaefer(n, 17) for n in range(100, 1001, 100)},
@@ -247,21 +259,12 @@ _LABEL_IMAGES: dict[str, _Fetched] = {
         {"version": "3v2"},
         ("aal_3v2/AAL3/AAL3v1.nii", "aal_3v2/AAL3/AAL3v1.xml"),
     ),
-    "harvard-oxford": _Fetched(
-        "fetch_atlas_harvard_oxford",
-        {"atlas_name": "cort-maxprob-thr25-2mm", "symmetric_split": True},
-        (
-            f"{_FSL}/HarvardOxford/HarvardOxford-cortl-maxprob-thr25-2mm.nii.gz",
-            f"{_FSL}/HarvardOxford-Cortical-Lateralized.xml",
-        ),
+    "harvard-oxford": _harvard_oxford(
+        "cort-maxprob-thr25-2mm", "cortl-maxprob-thr25-2mm", "Cortical-Lateralized",
+        symmetric_split=True,
     ),
-    "harvard-oxford-sub": _Fetched(
-        "fetch_atlas_harvard_oxford",
-        {"atlas_name": "sub-maxprob-thr25-2mm"},
-        (
-            f"{_FSL}/HarvardOxford/HarvardOxford-sub-maxprob-thr25-2mm.nii.gz",
-            f"{_FSL}/HarvardOxford-Subcortical.xml",
-        ),
+    "harvard-oxford-sub": _harvard_oxford(
+        "sub-maxprob-thr25-2mm", "sub-maxprob-thr25-2mm", "Subcortical"
     ),
     "destrieux": _Fetched(
         "fetch_atlas_destrieux_2009",
@@ -271,8 +274,8 @@ _LABEL_IMAGES: dict[str, _Fetched] = {
             "destrieux_2009/destrieux2009_rois_labels_lateralized.csv",
         ),
     ),
-}
-# Coordinates come with nilearn; nothing is downloaded.
+}  # fmt: skip
+#: Coordinates that come with nilearn; nothing is downloaded.
 _COORDINATES = {"power264": "fetch_coords_power_2011", "seitzman300": "fetch_coords_seitzman_2018"}
 _REGION_SETS = {"dosenbach160": "dosenbach-160", "dosenbach33": "dosenbach-dmn33"}
 
@@ -282,52 +285,59 @@ def known_atlases() -> list[str]:
     return [*REGION_SETS, *_REGION_SETS, *_COORDINATES, *_LABEL_IMAGES]
 
 
-def is_named_atlas(name: str) -> bool:
-    """Tell whether a text is the name of an atlas rather than a file."""
-    return _plain(name) in {_plain(known) for known in known_atlases()}
+def parcellation(
+    atlas: str,
+    names: str | Path | None = None,
+    radius: float = 5.0,
+    data_dir: str | Path | None = None,
+) -> Parcellation:
+    """Return the regions of a known atlas, or of a label image.
+
+    Parameters
+    ----------
+    atlas : str
+        ``"schaefer400"``, ``"schaefer200-17"``, ``"aal"``, ``"dosenbach160"``, ..., or a file.
+    names : path-like, optional
+        The table of a label image: `index` and `name`, as BIDS ``*_dseg.tsv``.
+    radius : float
+        Of spheres around coordinates, in mm.
+    data_dir : path-like, optional
+        Where nilearn keeps downloads; its own folder by default.
+    """
+    plain = {_plain(known): known for known in known_atlases()}
+    known = plain.get(_plain(atlas))
+    is_file = Path(atlas).exists() or atlas.endswith((".nii", ".nii.gz"))
+    if known is None and not is_file:
+        raise UnknownNameError(
+            f"Unknown atlas {atlas!r}; give a label image (.nii.gz) or one of "
+            f"{', '.join(n for n in known_atlases() if not n.startswith('schaefer'))}, "
+            f"schaefer100 to schaefer1000 (-17 for 17 networks).{did_you_mean(atlas, plain)}"
+        )
+    if known is None:
+        found = _label_image(*load_image(Path(atlas), 3), f"the atlas {atlas}")
+        regions = found.regions if names is None else _names_in(Path(names), found.values)
+        return LabelImage(regions, found.values, found.labels, found.affine)
+    if known in _LABEL_IMAGES:
+        return _fetch(known, data_dir)
+    if not radius > 0:
+        raise InputError(f"Expected a sphere radius above 0 mm, got {radius}.")
+    if known in _COORDINATES:
+        datasets = import_extra("nilearn.datasets", "nifti")
+        table = getattr(datasets, _COORDINATES[known])().rois
+        centres = table[["x", "y", "z"]].to_numpy(dtype=np.float64)
+        bare, digits = known.rstrip("0123456789"), len(str(len(centres)))
+        regions = tuple(f"{bare}_{k:0{digits}d}" for k in range(1, len(centres) + 1))
+    else:
+        regions = region_set(_REGION_SETS.get(known, known)).names
+        centres = np.array([dosenbach_coordinates()[region] for region in regions])
+    return Spheres(regions, centres, float(radius))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[\s_]+", "-", name.strip().lower())
 
 
-def named_atlas(
-    name: str, radius: float, data_dir: str | os.PathLike[str] | None = None
-) -> Parcellation:
-    """Return the regions of a known atlas.
-
-    `name`: for example ``"schaefer400"``, ``"schaefer200-17"``, ``"aal"``, ``"dosenbach160"``;
-    `radius`: of spheres around coordinates, in mm; `data_dir`: where nilearn keeps downloads; its
-    own folder by default.
-    """
-    plain = {_plain(known): known for known in known_atlases()}
-    known = plain.get(_plain(name))
-    if known is None:
-        raise UnknownNameError(
-            f"Unknown atlas {name!r}; give a label image (.nii.gz) or one of "
-            f"{', '.join(n for n in known_atlases() if not n.startswith('schaefer'))}, "
-            f"schaefer100 to schaefer1000 (-17 for 17 networks).{did_you_mean(name, plain)}"
-        )
-    if known in REGION_SETS or known in _REGION_SETS:
-        return spheres(_REGION_SETS.get(known, known), radius)
-    if known in _COORDINATES:
-        return _spheres_of(known, radius)
-    return _fetch(known, data_dir)
-
-
-def _spheres_of(name: str, radius: float) -> Spheres:
-    if not radius > 0:
-        raise InputError(f"Expected a sphere radius above 0 mm, got {radius}.")
-    datasets = import_extra("nilearn.datasets", "nifti")
-    table = getattr(datasets, _COORDINATES[name])().rois
-    centres = table[["x", "y", "z"]].to_numpy(dtype=np.float64)
-    digits = len(str(len(centres)))
-    bare = name.rstrip("0123456789")
-    names = tuple(f"{bare}_{number:0{digits}d}" for number in range(1, len(centres) + 1))
-    return Spheres(names, centres, float(radius))
-
-
-def _fetch(name: str, data_dir: str | os.PathLike[str] | None) -> LabelImage:
+def _fetch(name: str, data_dir: str | Path | None) -> LabelImage:
     datasets = import_extra("nilearn.datasets", "nifti")
     row = _LABEL_IMAGES[name]
     folder = Path(datasets.get_data_dirs(None if data_dir is None else str(data_dir))[0])
@@ -342,6 +352,15 @@ def _fetch(name: str, data_dir: str | os.PathLike[str] | None) -> LabelImage:
             f"({reason}); put {files} there (fetch them where there is a network), choose another "
             "folder with --data-dir, or give a label image with --atlas FILE --atlas-names TABLE."
         ) from error
-    table = atlas.lut
-    names = dict(zip(map(int, table["index"]), map(str, table["name"]), strict=True))
-    return label_image_of(atlas.maps, names, f"the atlas {name}")
+    if isinstance(atlas.maps, str | Path):
+        values, affine = load_image(Path(atlas.maps), 3)
+    else:
+        values, affine = np.asarray(atlas.maps.dataobj), np.asarray(atlas.maps.affine)
+    found = _label_image(values, affine, f"the atlas {name}")
+    known = dict(zip(map(int, atlas.lut["index"]), map(str, atlas.lut["name"]), strict=True))
+    names = [known.get(int(value), f"label-{value}") for value in found.values]
+    unique = [
+        text if names.count(text) == 1 else f"{text}_{value}"
+        for text, value in zip(names, found.values, strict=True)
+    ]
+    return LabelImage(tuple(unique), found.values, found.labels, found.affine)

@@ -1,51 +1,49 @@
-"""Regional time series written by XCP-D, C-PAC, HALFpipe and other BIDS derivatives."""
+"""Regional time series of XCP-D, C-PAC, HALFpipe and other BIDS derivatives.
+
+With what lies around the files of any derivative: participants, JSON sidecars, motion, coverage.
+"""
 
 from __future__ import annotations
 
-import os
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from sclcs._core import UnreadableFileError, name_first
-from sclcs.cohort.labels import read_label_table
-from sclcs.cohort.motion import attach_motion
+from sclcs._core import UnreadableFileError, name_first, read_json
+from sclcs.cohort.labels import MEAN_FD, attach_labels, column_name, names_any, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.bids_files import (
+from sclcs.cohort.readers.bids_names import (
     BidsFile,
     BidsName,
     Choice,
     choose_atlas,
     entity_labels,
     find_files,
+    parse_bids_name,
     require_one_file_per_scan,
     select_files,
 )
-from sclcs.cohort.readers.bids_metadata import (
-    Sidecars,
-    attach_participants,
-    find_coverage,
-    find_participants,
-    missing_participants,
-    split_tr,
-    with_note,
-)
 from sclcs.cohort.readers.series_files import SeriesFile, look_at
-from sclcs.cohort.regions import choose_regions
-from sclcs.cohort.scans import Scan, Scans
+from sclcs.cohort.scans import Scan, Scans, split_tr
+from sclcs.cohort.tables import read_table_file
 
-__all__ = ["read_bids"]
+__all__ = ["Sidecars", "attach_motion", "attach_participants", "confounds_file", "read_bids"]
 
 _FORMATS = (".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz")
+_PARENTS_SEARCHED = 3
+#: Columns of one value per volume, in files of XCP-D and fMRIPrep.
+_DISPLACEMENT = ("framewise_displacement", "FramewiseDisplacement", "fd")
+_MISSING = {"", "n/a", "nan"}
 
 
 def read_bids(
-    folder: str | os.PathLike[str],
+    folder: Path,
     *,
     atlas: str | None = None,
     task: Choice = None,
@@ -54,9 +52,8 @@ def read_bids(
     space: str | None = None,
     desc: str | None = None,
     entity: Mapping[str, str] | Sequence[str] = (),
-    labels: str | os.PathLike[str] | None = None,
+    labels: str | None = None,
     id_column: str | None = None,
-    regions: str | Sequence[str] | None = None,
     tr: float | None = None,
 ) -> Scans:
     """Read the ``*_timeseries`` files of XCP-D, C-PAC, HALFpipe or another BIDS derivative.
@@ -66,37 +63,9 @@ def read_bids(
     ``seg-`` or an ``atlas-`` entity; fMRIPrep's ``desc-confounds_timeseries.tsv`` are not regions
     and left aside. Where a scan is there in several formats, the first of these is read.
 
-    Parameters
-    ----------
-    folder : path-like
-        The derivative, for example ``dataset/derivatives/xcp_d``.
-    atlas : str, optional
-        Which atlas (``seg-`` or ``atlas-`` label); needed if there are several.
-    task, session, run : str or sequence of str, optional
-        Keep scans with these labels. `run` also takes ``"combined"`` (XCP-D's joined runs)
-        and ``"separate"``; one of them is needed where both kinds are there.
-    space, desc, entity
-        Labels of other entities; needed if a scan has files of several.
-    labels, id_column
-        Table with one row per subject. By default ``participants.tsv`` of the derivative, then
-        of the dataset around it, if there is one.
-    regions, tr
-        As options of ``sclcs import``. By default the repetition time is that of the JSON
-        sidecars; where scans differ it becomes the fact `tr`.
-
-    Returns
-    -------
-    Scans
-        Named by the entities that identify a scan (``sub-01_ses-2_task-rest_run-1``), with
-        the facts `session`, `task`, `run` as far as names have them, `mean_fd` where a
-        ``motion.tsv`` or ``confounds.tsv`` beside the file tells it, and the labels.
-
-    Notes
-    -----
-    XCP-D writes ``n/a`` for regions outside the scan's coverage: they are NaN here. How much it
-    covers (``stat-coverage_bold.tsv``; HALFpipe says it in the JSON) can decide which regions are
-    left out, see :class:`~sclcs.cohort.regions.CoverageRule`. In XCP-D's `linc` mode high-motion
-    volumes are cut out of the time series.
+    Where a scan has files of several atlases, spaces, ..., one must be chosen; `run` also takes
+    ``"combined"`` (XCP-D's joined runs) and ``"separate"``. XCP-D writes ``n/a`` for regions
+    outside the scan's coverage: they are NaN here.
     """
     entities = entity_labels(entity)
     choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
@@ -104,28 +73,26 @@ def read_bids(
     files = select_files(_of_atlas(found, atlas), {**choices, **entities})
     files = _of_best_format(files)
     require_one_file_per_scan(files)
-    kept, regions_found, problems = _of_one_header(files)
-    options = {
-        "atlas": kept[0].file.name.parcellation,
-        **{key: _plain(choice) for key, choice in choices.items()},
-        "space": space or kept[0].file.name.entities.get("space"),
-        "entities": entities,
-        "regions": _plain(regions),
-        "tr": tr,
-    }
-    provenance = {"reader": "bids", "source": str(folder), "options": options}
-    shared_tr, tr_facts = split_tr(_repetition_times(folder, kept, tr))
-    scans = _scans(kept, regions_found, tr_facts)
-    read = Scans(scans, regions_found, shared_tr, provenance, problems)
+    kept, regions, problems = _of_one_header(files)
+    sidecars = Sidecars(Path(folder))
+    times = [tr or sidecars.repetition_time(one.file) or one.content.tr for one in kept]
+    shared_tr, own_tr = split_tr(times)
+    scans = [
+        Scan(
+            one.file.name.scan_id,
+            one.file.name.subject,
+            load=partial(_load, one.content, regions),
+            metadata={**one.file.name.metadata, **own},
+            coverage=find_coverage(one.file, regions),
+        )
+        for one, own in zip(kept, own_tr, strict=True)
+    ]
+    name = kept[0].file.name
+    options = {"atlas": name.parcellation, "space": name.entities.get("space")}
+    read = Scans(scans, regions, shared_tr, {"options": options}, problems)
     read = attach_motion(read, {one.file.name.scan_id: one.file for one in kept})
-    subjects = {file.subject for file in found}
-    table_path = Path(labels) if labels else find_participants(folder, subjects)
-    if table_path is not None:
-        table = read_label_table(table_path, id_column)
-        read = attach_participants(read, table, subjects)
-    else:
-        read = with_note(read, missing_participants(folder))
-    return choose_regions(read, regions)
+    subjects = {file.name.subject for file in found}
+    return attach_participants(read, Path(folder), subjects, labels, id_column)
 
 
 @dataclass(frozen=True)
@@ -136,20 +103,15 @@ class _Series:
     content: SeriesFile
 
 
-def _repetition_times(
-    folder: str | os.PathLike[str], series: Sequence[_Series], tr: float | None
-) -> list[float | None]:
-    sidecars = Sidecars(folder)
-    return [tr or sidecars.repetition_time(one.file) or one.content.tr for one in series]
-
-
 def _is_region_series(name: BidsName) -> bool:
-    return (
-        name.suffix == "timeseries"
-        and name.extension in _FORMATS
-        and name.parcellation is not None
-        and name.entities.get("desc") != "confounds"
-    )
+    regional = name.suffix == "timeseries" and name.extension in _FORMATS
+    return regional and name.parcellation is not None and name.desc != "confounds"
+
+
+def _of_atlas(files: Sequence[BidsFile], atlas: str | None) -> list[BidsFile]:
+    asked = None if atlas is None else atlas.removeprefix("seg-").removeprefix("atlas-")
+    wanted = choose_atlas([str(file.name.parcellation) for file in files], asked)
+    return [file for file in files if file.name.parcellation == wanted]
 
 
 def _of_best_format(files: Sequence[BidsFile]) -> list[BidsFile]:
@@ -162,12 +124,6 @@ def _of_best_format(files: Sequence[BidsFile]) -> list[BidsFile]:
     if len({file.name.extension for file in files}) == 1:
         return list(files)
     return sorted(best.values(), key=lambda file: file.path)
-
-
-def _of_atlas(files: Sequence[BidsFile], atlas: str | None) -> list[BidsFile]:
-    asked = None if atlas is None else atlas.removeprefix("seg-").removeprefix("atlas-")
-    wanted = choose_atlas([str(file.name.parcellation) for file in files], asked)
-    return [file for file in files if file.name.parcellation == wanted]
 
 
 def _of_one_header(
@@ -186,22 +142,24 @@ def _of_one_header(
     usual = Counter(regions.values()).most_common(1)[0][0]
     kept = [one for one in found if regions[one.file.path] == usual]
     problems += [
-        _other_regions(one.file, regions[one.file.path], usual)
-        for one in found
-        if regions[one.file.path] != usual
+        _other_regions(one.file, regions[one.file.path], usual) for one in found if one not in kept
     ]
     return kept, _names(kept[0].content), problems
 
 
 def _look_at(path: Path) -> SeriesFile:
-    content = look_at(path, "scan-time-region")
+    content = look_at(path, time_first=True)
     if content.damaged:
         content.read()  # says what is wrong
-    if not any(_names(content)):
-        raise UnreadableFileError(_damaged(path, "its first line is empty"))
-    repeated = [name for name, count in Counter(_names(content)).items() if count > 1]
-    if repeated:
-        raise UnreadableFileError(_damaged(path, f"its header repeats {name_first(repeated)}"))
+    names = _names(content)
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    found = "" if any(names) else "its first line is empty"
+    found = f"its header repeats {name_first(repeated)}" if repeated else found
+    if found:
+        raise UnreadableFileError(
+            f"Expected a tab-separated table with region names in the first line in {path}, "
+            f"but {found}; make or fetch it again."
+        )
     return content
 
 
@@ -220,35 +178,254 @@ def _other_regions(file: BidsFile, found: frozenset[str], usual: frozenset[str])
     return Problem("region-count", file.name.scan_id, detail)
 
 
-def _damaged(path: Path, found: str) -> str:
-    return (
-        f"Expected a tab-separated table with region names in the first line in {path}, "
-        f"but {found}; make or fetch it again."
+def _load(content: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
+    """Read one file as (region, time), in the order of `regions`."""
+    row = {name: number for number, name in enumerate(_names(content))}
+    return content.load()[[row[region] for region in regions]]
+
+
+# What lies around the files: participants.
+
+
+def attach_participants(
+    scans: Scans,
+    folder: Path,
+    subjects: Collection[str],
+    labels: str | None,
+    id_column: str | None,
+) -> Scans:
+    """Give scans of a derivative their labels: of a table, by default of ``participants.tsv``.
+
+    `subjects` have files in the derivative: their rows are no mistake even if none of their scans
+    was chosen. What the names of files say stays.
+    """
+    path = Path(labels) if labels else _find_participants(folder, subjects)
+    if path is None:
+        looked = " or ".join(str(path) for path in _participants_paths(folder))
+        return scans.noted(
+            f"No labels: there is no {looked}. The cohort knows subjects and sessions only; give a "
+            "table with --labels, or add one later."
+        )
+    table = read_label_table(path, id_column)
+    chosen = {scan.subject for scan in scans}
+    ids = [f"sub-{name.removeprefix('sub-')}" for name in table.ids("subject")]
+    rows = [row for row, name in enumerate(ids) if name in chosen or name not in subjects]
+    in_names = {name for scan in scans for name in scan.metadata}
+    table = table.keep_rows(rows)
+    columns = {k: v for k, v in table.columns.items() if column_name(k) not in in_names}
+    return attach_labels(scans, replace(table, columns=columns), by="subject")
+
+
+def _find_participants(folder: Path, subjects: Collection[str]) -> Path | None:
+    """Find ``participants.tsv`` of a derivative: in it, in its dataset, or one folder up.
+
+    A table one folder up may belong to something else: it counts only if it names a subject.
+    """
+    certain = {place / "participants.tsv" for place in _dataset_folders(folder)}
+    for path in _participants_paths(folder):
+        if path.is_file() and (path in certain or names_any(read_label_table(path), subjects)):
+            return path
+    return None
+
+
+def _participants_paths(folder: Path) -> list[Path]:
+    places = dict.fromkeys([*_dataset_folders(folder), folder.resolve().parent])
+    return [place / "participants.tsv" for place in places]
+
+
+def _dataset_folders(folder: Path) -> list[Path]:
+    """Return the derivative folder and the datasets around it, innermost first.
+
+    A parent counts as a dataset if it holds a ``derivatives`` folder on the way down, or
+    a ``dataset_description.json``; other parents may hold unrelated tables.
+    """
+    folder = folder.resolve()
+    places = [folder]
+    for parent in list(folder.parents)[:_PARENTS_SEARCHED]:
+        below = places[-1].relative_to(parent).parts
+        if "derivatives" in below or (parent / "dataset_description.json").is_file():
+            places.append(parent)
+    return places
+
+
+# Repetition times.
+
+
+@dataclass
+class Sidecars:
+    """JSON sidecars of a derivative and its dataset, looked up by BIDS inheritance."""
+
+    folder: Path
+    _listed: dict[Path, list[BidsFile]] = field(default_factory=dict)
+    _read: dict[Path, dict[str, Any]] = field(default_factory=dict)
+
+    def repetition_time(self, file: BidsFile) -> float | None:
+        """Return the repetition time of a scan in seconds, if a sidecar tells it.
+
+        The nearest and most specific sidecar wins: beside the file, then up to the
+        derivative folder, then the same in the dataset it derives from. XCP-D writes
+        ``RepetitionTime``; ``SamplingFrequency`` (in Hz) is understood too.
+        """
+        for path in self._candidates(file):
+            content = self._content(path)
+            seconds = _positive(content.get("RepetitionTime"))
+            frequency = _positive(content.get("SamplingFrequency"))
+            if seconds is not None:
+                return seconds
+            if frequency is not None:
+                return 1.0 / frequency
+        return None
+
+    def _candidates(self, file: BidsFile) -> list[Path]:
+        candidates: list[Path] = []
+        inner = self.folder.resolve()
+        below = file.path.resolve().parent.relative_to(inner)
+        for root in _dataset_folders(inner):
+            for place in [root / below, *(root / up for up in below.parents)]:
+                fitting = [s for s in self._listing(place) if _applies(s.name, file.name)]
+                # Own suffix and more entities first: the most specific statement.
+                fitting.sort(
+                    key=lambda s: (s.name.suffix != file.name.suffix, -len(s.name.entities))
+                )
+                candidates.extend(s.path for s in fitting)
+        return candidates
+
+    def _listing(self, place: Path) -> list[BidsFile]:
+        if place not in self._listed:
+            parsed = [(path, parse_bids_name(path)) for path in sorted(place.glob("*.json"))]
+            self._listed[place] = [BidsFile(p, name) for p, name in parsed if name is not None]
+        return self._listed[place]
+
+    def _content(self, path: Path) -> dict[str, Any]:
+        if path not in self._read:
+            try:
+                self._read[path] = read_json(path)
+            except UnreadableFileError as error:
+                raise UnreadableFileError(
+                    f"Expected JSON in {path}, but it is damaged ({error}); repair it, or give "
+                    "the repetition time with --tr (tr=...)."
+                ) from error
+        return self._read[path]
+
+
+def _applies(sidecar: BidsName, file: BidsName) -> bool:
+    if sidecar.suffix == file.suffix:
+        return sidecar.entities.items() <= file.entities.items()
+    # How the image was resampled or denoised does not change when it was measured.
+    return sidecar.suffix == "bold" and sidecar.identity.items() <= file.identity.items()
+
+
+def _positive(value: object) -> float | None:
+    """Return a positive number; some XCP-D sidecars say ``"TR"`` instead of one."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    return None
+
+
+# Head motion.
+
+
+def attach_motion(scans: Scans, files: Mapping[str, BidsFile]) -> Scans:
+    """Give every scan the mean displacement that a file beside it tells, if any does.
+
+    XCP-D's ``motion.tsv``, or fMRIPrep's confounds; `files` are those of the scans by id.
+    """
+    found = {name: _mean_displacement(file) for name, file in files.items()}
+    if all(value is None for value in found.values()):
+        return scans
+    return scans.with_scans(
+        [
+            replace(scan, metadata={**scan.metadata, MEAN_FD: found.get(scan.scan_id)})
+            for scan in scans
+        ]
     )
 
 
-def _scans(
-    series: Sequence[_Series], regions: Sequence[str], tr_facts: Sequence[dict[str, Any]]
-) -> list[Scan]:
-    facts = [one.file.facts() for one in series]
-    used = {name for row in facts for name, label in row.items() if label is not None}
-    return [
-        Scan(
-            one.file.name.scan_id,
-            one.file.subject,
-            load=partial(_load, one.content, tuple(regions)),
-            facts={**{name: row[name] for name in row if name in used}, **tr},
-            coverage=find_coverage(one.file, tuple(regions)),
+def _mean_displacement(file: BidsFile) -> float | None:
+    """Return the mean displacement in mm; the first volume, which has none, does not count."""
+    path = _beside(file, {"motion"}) or confounds_file(file)
+    columns = {} if path is None else read_table_file(path)
+    name = next((name for name in _DISPLACEMENT if name in columns), None)
+    if name is None:
+        return None
+    try:
+        known = [float(cell) for cell in columns[name] if cell.strip().lower() not in _MISSING]
+    except ValueError as error:
+        raise UnreadableFileError(
+            f"Expected numbers in the column {name} of {path} ({error}); make it again."
+        ) from error
+    known = [value for value in known if math.isfinite(value)]
+    return sum(known) / len(known) if known else None
+
+
+def confounds_file(file: BidsFile) -> Path | None:
+    """Return fMRIPrep's confounds beside a scan."""
+    return _beside(file, {"timeseries", "regressors"}, "confounds")
+
+
+def _beside(file: BidsFile, suffixes: set[str], desc: str | None = None) -> Path | None:
+    for path in sorted(file.path.parent.glob("*.tsv")):
+        name = parse_bids_name(path)
+        if (
+            name is not None
+            and name.suffix in suffixes
+            and name.identity.items() <= file.name.identity.items()
+            and desc in {None, name.desc}
+        ):
+            return path
+    return None
+
+
+# How much of the regions a scan covers.
+
+Coverage = Mapping[str, float]
+
+
+def find_coverage(file: BidsFile, regions: tuple[str, ...]) -> Callable[[], Coverage] | None:
+    """Return what reads the coverage of a scan's regions, if the pipeline tells it.
+
+    XCP-D has the table ``stat-coverage_bold.tsv`` (columns Node and coverage), HALFpipe the list
+    ``Coverage`` in its JSON, in the order of the columns.
+    """
+    own = _without_format(file.name)
+    for path in sorted(file.path.parent.glob("*_stat-coverage_bold.tsv")):
+        name = parse_bids_name(path)
+        if name is not None and _without_format(name) == own:
+            return partial(_covered_in_table, path)
+    stem = file.path.name.removesuffix(file.name.extension)
+    sidecar = file.path.with_name(f"{stem}.json")
+    if sidecar.is_file() and len(_covered_in_json(sidecar)) == len(regions):
+        return lambda: dict(zip(regions, _covered_in_json(sidecar), strict=True))
+    return None
+
+
+def _without_format(name: BidsName) -> dict[str, str]:
+    return {k: v for k, v in name.entities.items() if k not in {"stat", "den", "desc"}}
+
+
+def _covered_in_table(path: Path) -> Coverage:
+    columns = read_table_file(path)
+    names = next((columns[c] for c in ("Node", "node", "region", "name") if c in columns), None)
+    values = columns.get("coverage")
+    if names is None or values is None:
+        raise UnreadableFileError(
+            f"Expected the columns Node and coverage in {path}, found {', '.join(columns)}; make "
+            "it again with XCP-D, or remove it."
         )
-        for one, row, tr in zip(series, facts, tr_facts, strict=True)
-    ]
+    return {name: _share(cell) for name, cell in zip(names, values, strict=True)}
 
 
-def _load(content: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
-    """Read one file as (region, time), in the order of `regions`."""
-    place = {name: row for row, name in enumerate(_names(content))}
-    return content.load()[[place[region] for region in regions]]
+def _share(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return 0.0  # n/a: nothing is covered
 
 
-def _plain(choice: Choice) -> str | list[str] | None:
-    return choice if choice is None or isinstance(choice, str) else list(choice)
+def _covered_in_json(path: Path) -> list[float]:
+    try:
+        found = read_json(path).get("Coverage")
+    except UnreadableFileError:
+        return []  # a damaged sidecar is reported where its repetition time is read
+    numbers = found if isinstance(found, list) else []
+    return [float(n) if isinstance(n, int | float) else 0.0 for n in numbers]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,18 +21,17 @@ from sclcs._core import (
     read_text_input,
     require_existing,
 )
-from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.bids_files import choose_atlas
+from sclcs.cohort.readers.bids_names import choose_atlas
 from sclcs.cohort.readers.mat_files import load_mat_cells, load_mat_matrix
-from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scan, Scans
 
 __all__ = ["read_conn"]
 
-_FILE = re.compile(r"ROI_Subject(\d+)_Condition(\d+)\.mat")
+#: Files that were collected from several projects have something in front.
+_FILE = re.compile(r"(.*?)[_-]?ROI_Subject(\d+)_Condition(\d+)\.mat")
 _EVERYTHING = "000"  # CONN's own condition: all sessions, one after another
-# Tissue classes that CONN puts before the regions.
+#: Tissue classes that CONN puts before the regions.
 _TISSUES = frozenset({"Grey Matter", "White Matter", "CSF"})
 
 
@@ -45,45 +43,22 @@ class _File:
 
 
 def read_conn(
-    folder: str | os.PathLike[str],
+    folder: Path,
     *,
     condition: str | None = None,
     atlas: str | None = None,
-    session: Sequence[str] | str | None = None,
-    labels: str | os.PathLike[str] | None = None,
-    id_column: str | None = None,
+    session: Sequence[str] | None = None,
     regions: str | Sequence[str] | None = None,
-    tr: float | None = None,
 ) -> Scans:
-    """Read denoised ROI time series of the CONN toolbox.
+    """Read denoised ROI time series of the CONN toolbox, a scan per subject and session.
 
-    Parameters
-    ----------
-    folder : path-like
-        The project folder (``conn_study``, beside ``conn_study.mat``), or its
-        ``results/preprocessing``.
-    condition : str, optional
-        Number (``1``) or name (``rest``) of a condition; needed if there are several.
-    atlas : str, optional
-        What region names begin with: ``atlas`` and ``networks`` come with CONN. Needed if there are
-        several, unless `regions` says it. ``all`` takes them together.
-    session : str or sequence of str, optional
-        Only these of CONN's sessions.
-    labels, id_column
-        A table; subjects are named ``Subject001``, or by their number.
-    regions : str or sequence of str, optional
-        Names or patterns such as ``"atlas.*"``; all of the atlas by default, without grey
-        matter, white matter and CSF, and without regions that have several components.
-    tr : float, optional
-        Repetition time in seconds; CONN's files do not tell it.
-
-    Returns
-    -------
-    Scans
-        One per subject and session, with the fact `session` where there are several. Only time
-        points with a positive weight in the condition are used.
+    Of a project folder (``conn_study``, beside ``conn_study.mat``), of its
+    ``results/preprocessing``, or of one file. `condition` is a number (``1``) or name (``rest``).
+    A file holds the regions of several atlases, of which one is chosen by what their names begin
+    with (or all, by ``all``); without grey matter, white matter and CSF, and without regions that
+    have several components. Only time points with a positive weight in the condition are used.
     """
-    found = _find(Path(require_existing(folder, "CONN project")))
+    found = _find(require_existing(folder, "CONN project"))
     chosen = _of_condition(found, condition)
     contents: dict[str, _Content] = {}
     problems = []
@@ -91,61 +66,63 @@ def read_conn(
         try:
             contents[file.subject] = _look_at(file.path)
         except UnreadableFileError as error:
-            problems.append(Problem("unreadable", f"Subject{file.subject}", str(error)))
+            problems.append(Problem("unreadable", file.subject, str(error)))
     if not contents:
         raise_for(problems)
-    usual = Counter(one.regions for one in contents.values()).most_common(1)[0][0]
+    options: dict[str, Any] = {"condition": chosen[0].condition}
+    names = [one.regions for one in contents.values()]
     if regions is None:
-        usual = _of_atlas(usual, atlas)
-    several = len({name for one in contents.values() for name in one.sessions}) > 1
-    wanted = {session} if isinstance(session, str) else set(session or ())
-    scans = []
+        names, options["atlas"] = _of_atlas(names, atlas)
+    usual = Counter(names).most_common(1)[0][0]
+    known = sorted({name for one in contents.values() for name in one.sessions})
     load = lru_cache(maxsize=1)(partial(_load, regions=usual))  # sessions of a file are neighbours
-    for who, one in contents.items():
-        for name in one.sessions:
-            if wanted and name not in wanted:
-                continue
-            scan_id = f"Subject{who}_ses-{name}" if several else f"Subject{who}"
-            facts = {"session": name} if several else {}
-            scans.append(Scan(scan_id, f"Subject{who}", partial(_session, load, one, name), facts))
-    if wanted and not scans:
-        known = sorted({name for one in contents.values() for name in one.sessions})
+    scans = [
+        Scan(
+            f"{subject}_ses-{name}" if len(known) > 1 else subject,
+            subject,
+            partial(_session, load, one, name),
+            {"session": name} if len(known) > 1 else {},
+        )
+        for subject, one in contents.items()
+        for name in one.sessions
+        if not session or name in session
+    ]
+    if not scans:
         raise UnknownNameError(
-            f"There is no session {name_first(sorted(wanted))} here; choose one of "
+            f"There is no session {name_first(sorted(session or ()))} here; choose one of "
             f"{name_first(known)}."
         )
-    options = {
-        "condition": chosen[0].condition,
-        "atlas": atlas or (None if regions else usual[0].split(".")[0]),
-        "regions": regions,
-        "tr": tr,
-    }
-    provenance = {"reader": "conn", "source": str(folder), "options": options}
-    read = choose_regions(Scans(scans, usual, tr, provenance, problems), regions)
-    if labels is None:
-        return read
-    table = read_label_table(labels, id_column)
-    named = any(name.startswith("Subject") for name in table.ids("subject"))
-    return attach_labels(read if named else _numbered(read), table, "subject")
+    return Scans(scans, usual, None, {"options": options}, problems)
 
 
-def _of_atlas(regions: tuple[str, ...], atlas: str | None) -> tuple[str, ...]:
+def _of_atlas(
+    found: Sequence[tuple[str, ...]], atlas: str | None
+) -> tuple[list[tuple[str, ...]], str]:
     """Keep the regions of one atlas: overlapping ones would be correlated with themselves."""
     if atlas == "all":
-        return regions
-    homes = [name.split(".")[0] for name in regions]
-    wanted = choose_atlas(homes, atlas, "regions")
-    return tuple(name for name, home in zip(regions, homes, strict=True) if home == wanted)
+        return list(found), "all"
+    most: Counter[str] = Counter()
+    for names in found:
+        most |= Counter(name.split(".")[0] for name in names)
+    wanted = choose_atlas(list(most.elements()), atlas, "regions")
+    kept = [tuple(name for name in names if name.split(".")[0] == wanted) for names in found]
+    return [names for names in kept if names], wanted
 
 
-def _find(folder: Path) -> list[_File]:
-    for place in (folder / "results" / "preprocessing", folder):
-        found = [(path, _FILE.fullmatch(path.name)) for path in sorted(place.glob("ROI_*.mat"))]
-        files = [_File(path, m[1], m[2]) for path, m in found if m]
+def _find(root: Path) -> list[_File]:
+    paths = [root] if root.is_file() else []
+    for folder in (root / "results" / "preprocessing", root):
+        paths = paths or sorted(folder.glob("*ROI_*.mat"))
+        matches = [(path, _FILE.fullmatch(path.name)) for path in paths]
+        files = [
+            _File(path, "_".join(filter(None, [m[1], f"Subject{m[2]}"])), m[3])
+            for path, m in matches
+            if m
+        ]
         if files:
             return files
     raise InputError(
-        f"Expected ROI_Subject*_Condition*.mat in results/preprocessing of {folder}, found none; "
+        f"Expected ROI_Subject*_Condition*.mat in results/preprocessing of {root}, found none; "
         "give the project folder of CONN after its denoising step."
     )
 
@@ -198,13 +175,7 @@ class _Content:
 
 
 def _look_at(path: Path) -> _Content:
-    names = [str(name) for name in load_mat_cells(path, "names")]
-    data = load_mat_cells(path, "data")
-    if len(names) != len(data):
-        raise UnreadableFileError(
-            f"Expected one name per region in {path}, found {len(names)} names for {len(data)}; "
-            "run CONN's denoising again."
-        )
+    names, data = _names_and_data(path)
     single = {
         name: np.size(values)
         for name, values in zip(names, data, strict=True)
@@ -225,18 +196,26 @@ def _look_at(path: Path) -> _Content:
     return _Content(path, tuple(single), np.where(counts, sessions.astype(str), ""))
 
 
-def _load(content: _Content, regions: tuple[str, ...]) -> NDArray[np.float64]:
-    path = content.path
+def _names_and_data(path: Path) -> tuple[list[str], list[Any]]:
     names = [str(name) for name in load_mat_cells(path, "names")]
     data = load_mat_cells(path, "data")
-    place = {name: row for row, name in enumerate(names)}
-    missing = [name for name in regions if name not in place]
+    if len(names) != len(data):
+        raise UnreadableFileError(
+            f"Expected one name per region in {path}, found {len(names)} names for {len(data)}; "
+            "run CONN's denoising again."
+        )
+    return names, data
+
+
+def _load(content: _Content, regions: tuple[str, ...]) -> NDArray[np.float64]:
+    held = dict(zip(*_names_and_data(content.path), strict=True))
+    missing = [name for name in regions if name not in held]
     if missing:
         raise UnreadableFileError(
-            f"Expected the regions of the other subjects in {path}, but it lacks "
+            f"Expected the regions of the other subjects in {content.path}, but it lacks "
             f"{name_first(missing)}; extract all subjects with the same ROIs."
         )
-    return np.stack([np.ravel(np.asarray(data[place[n]], dtype=np.float64)) for n in regions])
+    return np.stack([np.ravel(np.asarray(held[name], dtype=np.float64)) for name in regions])
 
 
 def _session(
@@ -252,18 +231,9 @@ def _weights(path: Path, n_times: int) -> NDArray[np.float64] | None:
         except UnreadableFileError:
             continue  # Condition000 has none
         first: Any = cells[0] if cells else np.empty(0)
-        if (
-            getattr(first, "dtype", np.dtype(float)).kind == "O"
-        ):  # by condition, then by kind of weight
+        if getattr(first, "dtype", np.dtype(float)).kind == "O":  # by condition, by kind of weight
             first = first.ravel()[0]
         values = np.ravel(np.asarray(first, dtype=np.float64))
         if len(values) == n_times:
             return values
     return None
-
-
-def _numbered(scans: Scans) -> Scans:
-    """Name subjects by their number, as a table does that says 1 or 001."""
-    return scans.with_scans(
-        [Scan(s.scan_id, s.subject.removeprefix("Subject"), s.load, s.facts) for s in scans]
-    )

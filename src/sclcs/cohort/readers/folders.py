@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections import Counter
@@ -22,58 +23,62 @@ from sclcs._core import (
     name_first,
     require_existing,
 )
-from sclcs.cohort.labels import attach_labels, fact_name, read_label_table
+from sclcs.cohort.labels import (
+    attach_labels,
+    column_name,
+    has_id_column,
+    names_any,
+    read_label_table,
+)
 from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.bids_files import BidsFile, choose_atlas, parse_bids_name
-from sclcs.cohort.readers.bids_metadata import split_tr
+from sclcs.cohort.readers.arrays import holds_all_scans, read_cube
+from sclcs.cohort.readers.bids_names import choose_atlas, parse_bids_name
 from sclcs.cohort.readers.series_files import (
     SERIES_ENDINGS,
-    Layout,
     SeriesFile,
     is_series_file,
     look_at,
     oriented,
     series_stem,
 )
-from sclcs.cohort.regions import choose_regions
-from sclcs.cohort.scans import Scan, Scans
+from sclcs.cohort.regions import ATLAS_SIZES, REGION_SETS
+from sclcs.cohort.scans import Scan, Scans, split_tr
 
-__all__ = ["NameTemplate", "name_facts", "read_hcp", "read_scan_folder", "read_ukb"]
-
+__all__ = ["NameTemplate", "metadata_in_name", "read_arrays", "read_hcp", "read_ukb"]
 
 _FIELD = re.compile(r"\{(\w+)\}|(\*\*?)")
 _DPABI = "ROISignals_"
+_HCP_RUN = re.compile(r"[rt]fMRI_([A-Za-z]+)(\d*)(?:_.+)?")
+_UKB_FOLDER = re.compile(r"(\d+)_(\d+)")
+_UKB_FILE = re.compile(r"fMRI\.(.+?)\.csv(\.gz)?")
+TABLES = {".csv", ".tsv", ".xlsx"}
 UKB_TR = 0.735  # seconds, of all resting-state scans of UK Biobank
+TIME_FIRST = {"auto": None, "time-region": True, "region-time": False}
 
 
-def name_facts(stem: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the scan id, subject and facts that a name of BIDS tells.
-
-    `stem`: a file name without its ending. Returns: `scan_id, subject`, the name itself if it is
-    not one of BIDS; `facts`, `session`, `task`, `run` as far as the name has them.
+def metadata_in_name(stem: str) -> tuple[str, str, dict[str, Any]]:
+    """Return the scan id, the subject, and session, task and run as far as a name tells them.
 
     Examples
     --------
-    >>> name_facts("sub-01_ses-2_task-rest_timeseries")
+    >>> metadata_in_name("sub-01_ses-2_task-rest_timeseries")
     ('sub-01_ses-2_task-rest', 'sub-01', {'session': '2', 'task': 'rest'})
-    >>> name_facts("Pitt_0050003")
+    >>> metadata_in_name("Pitt_0050003")
     ('Pitt_0050003', 'Pitt_0050003', {})
     """
     for text in (f"{stem}.x", f"{stem}_x.x"):  # with or without a suffix
         name = parse_bids_name(text)
         if name is not None and "sub" in name.entities:
-            file = BidsFile(Path(text), name)
-            facts = {key: label for key, label in file.facts().items() if label is not None}
-            return name.scan_id, file.subject, facts
+            return name.scan_id, name.subject, name.metadata
     return stem, stem, {}
 
 
 class NameTemplate:
     """What a user says about the names of files.
 
-    `template`: the name (or path below the folder) of a file without its ending, with fields:
+    A template is the name (or path below the folder) of a file without its ending, with fields:
     ``"{subject}_{session}"``, ``"{subject}/MNINonLinear/Results/{run}/*"``. Each field but the
-    subject becomes a fact; ``*`` is any text inside a name.
+    subject becomes metadata; ``*`` is any text inside a name.
     """
 
     def __init__(self, template: str) -> None:
@@ -84,7 +89,6 @@ class NameTemplate:
                 f"'{{subject}}_{{session}}', got {template!r}."
             )
         self._template = template
-        self._with_folders = "/" in template
         pattern, start = "", 0
         for found in _FIELD.finditer(template):
             pattern += re.escape(template[start : found.start()])
@@ -92,13 +96,9 @@ class NameTemplate:
             start = found.end()
         self._pattern = re.compile(pattern + re.escape(template[start:]))
 
-    def facts(self, path: Path, stem: str) -> tuple[str, str, dict[str, Any]]:
-        """Take the name of a file apart.
-
-        `path`: below the folder that is read; `stem`: its name without the ending. Returns: the
-        other fields.
-        """
-        text = (path.parent / stem).as_posix() if self._with_folders else stem
+    def metadata(self, path: Path, stem: str) -> tuple[str, str, dict[str, Any]]:
+        """Return the scan id, the subject and the other fields in a path below the folder."""
+        text = (path.parent / stem).as_posix() if "/" in self._template else stem
         found = self._pattern.fullmatch(text)
         if found is None:
             raise InputError(
@@ -108,109 +108,144 @@ class NameTemplate:
         fields = found.groupdict()
         subject = fields.pop("subject")
         scan_id = "_".join([subject, *(f"{key}-{value}" for key, value in fields.items())])
-        return scan_id, subject, {fact_name(key): value for key, value in fields.items()}
+        return scan_id, subject, {column_name(key): value for key, value in fields.items()}
 
 
 @dataclass(frozen=True)
-class Named:
+class _Named:
     """A file and whose scan it is."""
 
     path: Path
     scan_id: str
     subject: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     atlas: str = ""
 
 
-def read_scan_folder(
-    folder: Path,
+def read_arrays(
+    path: Path,
     *,
-    layout: Layout = "auto",
+    labels: str | None = None,
+    id_column: str | None = None,
+    by_position: bool = False,
+    regions: Sequence[str] | None = None,
     key: str | None = None,
+    layout: str = "auto",
     pattern: str | None = None,
-    strip_suffix: str = "",
     file_names: str | None = None,
-    n_regions: int | None = None,
-    ignore: Sequence[Path] = (),
 ) -> Scans:
-    """Read a folder of text, .npy, .mat or .ptseries.nii files, one scan each.
+    """Read scans from an array of all, from a folder with one file per scan, or from such a file.
 
-    `layout`: whether the rows of a file are time points or regions; ``auto`` finds out or asks;
-    `key`: variable of .mat files; `pattern`: which files, for example ``"*_rois_dosenbach160.1D"``
-    or ``"**/*.csv"``; by default those in the folder, or in folders of it if there is none;
-    `strip_suffix`: text removed from the end of the file stem; what is left is the scan id;
-    `file_names`: what the names of files say, for example ``"{subject}_{session}"``; see
-    :class:`NameTemplate`. Without it names of BIDS (``sub-01_ses-2_...``) are understood;
-    `n_regions`: how many regions the atlas has, if that is known; `ignore`: files that are not
-    scans, such as the table of labels. Returns: the subject of each scan is what its name says,
-    else its id, until labels say otherwise.
+    The scan id is the file name without its ending, and without the end that all names share
+    (``_rois_cc200``); names of BIDS are understood. The labels are those of `labels`, or of a
+    table in the folder that names the scans.
     """
-    left_out = {os.path.realpath(path) for path in ignore}
-    for wanted in (pattern,) if pattern else ("*", "**/*"):
-        paths = [
-            path
-            for path in _matching(folder, wanted)
-            if is_series_file(path) and os.path.realpath(path) not in left_out
-        ]
-        if paths:
-            break
-    else:
-        raise NotFoundError(
-            f"Expected files {', '.join(SERIES_ENDINGS)} that match {wanted!r} in {folder}, "
-            "found none."
+    source = require_existing(path)
+    time_first = TIME_FIRST[layout]
+    if not source.is_dir() and not is_series_file(source):
+        raise InputError(
+            f"Expected an .npz or .npy file or a folder with one file per scan, got {source}."
         )
-    named = _named(_signals_only(paths), folder, strip_suffix, file_names)
-    files = oriented([look_at(one.path, layout, key) for one in named], n_regions)
-    return _scans(list(zip(named, files, strict=True)), folder)
+    if not source.is_dir() and holds_all_scans(source):
+        table = None if labels is None else read_label_table(labels, id_column)
+        return read_cube(source, key, time_first, table, by_position)
+    folder = source if source.is_dir() else source.parent
+    paths = _files(folder, pattern if source.is_dir() else glob.escape(source.name))
+    table_path = Path(labels) if labels is not None else None
+    if table_path is None and source.is_dir():
+        table_path = _table_beside(folder, paths, file_names)
+    table = None if table_path is None else read_label_table(table_path, id_column)
+    if table is not None:
+        paths = [path for path in paths if not _same_file(path, table.source)]
+    named = _named(paths, folder, file_names)
+    files = [look_at(one.path, time_first, key) for one in named]
+    chosen = [REGION_SETS[name] for name in regions or () if name in REGION_SETS]
+    files = oriented(files, ATLAS_SIZES[chosen[0].atlas] if chosen else None)
+    scans = _scans(list(zip(named, files, strict=True)), folder)
+    return scans if table is None else attach_labels(scans, table)
 
 
-def _matching(folder: Path, pattern: str) -> list[Path]:
-    if Path(pattern).is_absolute() or ".." in Path(pattern).parts:
+def _same_file(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _table_beside(folder: Path, paths: Sequence[Path], file_names: str | None) -> Path | None:
+    """Return the table in a folder of scans that names them."""
+    tables = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in TABLES]
+    tables = [path for path in tables if has_id_column(path)]
+    scans = _named([path for path in paths if path not in tables], folder, file_names)
+    names = [name for one in scans for name in (one.subject, one.scan_id)]
+    found = [path for path in tables if names_any(read_label_table(path), names)]
+    found = [path for path in found if path.name == "participants.tsv"] or found
+    if len(found) > 1:
+        raise InputError(
+            f"Several tables name the scans: {name_first(found)}; choose one with --labels."
+        )
+    return found[0] if found else None
+
+
+def _files(folder: Path, pattern: str | None) -> list[Path]:
+    """Return the files of scans: those in the folder, or in folders of it if there is none."""
+    if pattern is not None and (Path(pattern).is_absolute() or ".." in Path(pattern).parts):
         raise InputError(
             f"Expected a pattern of names inside the folder, such as '*.csv', got {pattern!r}."
         )
-    try:
-        return sorted(folder.glob(pattern))
-    except (ValueError, NotImplementedError, IndexError) as error:
-        raise InputError(f"The pattern {pattern!r} cannot be used: {error}.") from error
+    for wanted in (pattern,) if pattern else ("*", "**/*"):
+        try:
+            paths = [path for path in sorted(folder.glob(wanted)) if is_series_file(path)]
+        except (ValueError, NotImplementedError, IndexError) as error:
+            raise InputError(f"The pattern {wanted!r} cannot be used: {error}.") from error
+        paths = [path for path in paths if path.name != "participants.tsv"]
+        # DPABI puts correlations beside its signals, and the same signals as text.
+        signals = [path for path in paths if path.name.startswith(_DPABI)]
+        binary = {series_stem(path) for path in signals if path.suffix == ".mat"}
+        signals = [p for p in signals if p.suffix == ".mat" or series_stem(p) not in binary]
+        if paths:
+            return signals or paths
+    raise NotFoundError(
+        f"Expected files {', '.join(SERIES_ENDINGS)} that match {pattern or '**/*'!r} in {folder}, "
+        "found none."
+    )
 
 
-def _signals_only(paths: Sequence[Path]) -> list[Path]:
-    """Leave out what DPABI puts beside its signals: correlations, the same signals as text."""
-    signals = [path for path in paths if path.name.startswith(_DPABI)]
-    if not signals:
-        return list(paths)
-    binary = {series_stem(path) for path in signals if path.suffix == ".mat"}
-    return [p for p in signals if p.suffix == ".mat" or series_stem(p) not in binary]
-
-
-def _named(
-    paths: Sequence[Path], folder: Path, strip_suffix: str, file_names: str | None
-) -> list[Named]:
+def _named(paths: Sequence[Path], folder: Path, file_names: str | None) -> list[_Named]:
     """Say whose scan every file is."""
-    stems = [series_stem(path).removesuffix(strip_suffix).removeprefix(_DPABI) for path in paths]
+    stems = [series_stem(path).removeprefix(_DPABI) for path in paths]
     if file_names is not None:
         template = NameTemplate(file_names)
         below = [path.relative_to(folder) for path in paths]
-        told = [template.facts(path, stem) for path, stem in zip(below, stems, strict=True)]
+        names = [template.metadata(path, stem) for path, stem in zip(below, stems, strict=True)]
     else:
         homes = [path.parent.name for path in paths]
         if len(set(stems)) == 1 < len(paths):  # a folder per scan, with files of one name
             stems = homes
         elif len(set(stems)) < len(stems):
             stems = [f"{home}_{stem}" for home, stem in zip(homes, stems, strict=True)]
-        told = [name_facts(stem) for stem in stems]
-    return [Named(path, *one) for path, one in zip(paths, told, strict=True)]
+        names = [metadata_in_name(stem) for stem in stems]
+        end = _shared_end([subject for _, subject, _ in names])
+        names = [(i.removesuffix(end), s.removesuffix(end), m) for i, s, m in names]
+    return [_Named(path, *one) for path, one in zip(paths, names, strict=True)]
 
 
-def _scans(files: Sequence[tuple[Named, SeriesFile]], folder: Path) -> Scans:
+def _shared_end(names: Sequence[str]) -> str:
+    """Return the end from a separator on that all of several names share: ``_rois_cc200``."""
+    shared = names[0] if names else ""
+    while not all(name.endswith(shared) for name in names):
+        shared = shared[1:]
+    found = re.search(r"[_.-][^\W\d_].*", shared)  # numbers are part of an id
+    end = found[0] if found and len(set(names)) > 1 else ""
+    return "" if end in names else end
+
+
+def _scans(files: Sequence[tuple[_Named, SeriesFile]], folder: Path) -> Scans:
     regions = _common_regions([file for _, file in files], folder)
-    shared_tr, tr_facts = split_tr([file.tr for _, file in files])
+    tr, own_tr = split_tr([file.tr for _, file in files])
     scans = []
-    for (one, file), tr in zip(files, tr_facts, strict=True):
-        known = {name: value for name, value in {**one.facts, **tr}.items() if value is not None}
+    for (one, file), time in zip(files, own_tr, strict=True):
+        known = {**one.metadata, **time}
+        known = {name: value for name, value in known.items() if value is not None}
         scans.append(Scan(one.scan_id, one.subject, _loader(file, regions), known))
-    return Scans(scans, regions, shared_tr)
+    return Scans(scans, regions, tr)
 
 
 def _common_regions(files: Sequence[SeriesFile], folder: Path) -> tuple[str, ...]:
@@ -240,50 +275,31 @@ def _loader(file: SeriesFile, regions: tuple[str, ...]) -> Callable[[], NDArray[
     if file.names is None and all(name == f"region-{i}" for i, name in enumerate(regions)):
         return file.load
     if file.names is not None and set(file.names) == set(regions):
-        place = {name: row for row, name in enumerate(file.names)}
-        return partial(_in_order, file, np.array([place[name] for name in regions]))
-    other = (
-        "has no names"
-        if file.names is None
-        else "has also " + name_first(sorted(set(file.names) - set(regions)), 3)
+        rows = np.array([file.names.index(name) for name in regions])
+        return lambda: file.load()[rows]
+    return partial(_refuse_regions, file, regions)
+
+
+def _refuse_regions(file: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
+    unknown = sorted(set(file.names or ()) - set(regions))
+    other = f"has also {name_first(unknown, 3)}" if file.names else "has no names"
+    raise UnreadableFileError(
+        f"Expected the regions {name_first(regions, 3)} in {file.path} as in most files, but "
+        f"it {other}; extract all scans with the same atlas."
     )
-    return partial(
-        _raise,
-        UnreadableFileError(
-            f"Expected the regions {name_first(regions, 3)} in {file.path} as in most files, but "
-            f"it {other}; extract all scans with the same atlas."
-        ),
-    )
-
-
-def _in_order(file: SeriesFile, rows: NDArray[np.int64]) -> NDArray[Any]:
-    return file.load()[rows]
-
-
-def _raise(error: UnreadableFileError) -> NDArray[Any]:
-    raise error
-
-
-_HCP_RUN = re.compile(r"[rt]fMRI_([A-Za-z]+)(\d*)(?:_.+)?")
-_UKB_FOLDER = re.compile(r"(\d+)_(\d+)")
-_UKB_FILE = re.compile(r"fMRI\.(.+?)\.csv(\.gz)?")
 
 
 def read_hcp(
-    folder: str | os.PathLike[str],
+    folder: Path,
     *,
     atlas: str | None = None,
     task: Sequence[str] | None = None,
     session: Sequence[str] | None = None,
     run: Sequence[str] | None = None,
-    labels: str | os.PathLike[str] | None = None,
-    id_column: str | None = None,
-    regions: Sequence[str] | str | None = None,
-    tr: float | None = None,
 ) -> Scans:
     """Read the HCP tree as it lies on disk: ``ID/MNINonLinear/Results/RUN/*.ptseries.nii``.
 
-    The run becomes the facts `run` (``rfMRI_REST1_LR``), `task` (``rest``) and `session` (``1``,
+    The run becomes the columns `run` (``rfMRI_REST1_LR``), `task` (``rest``) and `session` (``1``,
     the day). What follows the run in the name of a file says which parcellation and cleaning it
     is: the `atlas`.
     """
@@ -291,31 +307,26 @@ def read_hcp(
     found = []
     for path in sorted(root.glob("*/MNINonLinear/Results/*/*.ptseries.nii")):
         subject, name = path.parents[3].name, path.parent.name
-        told = _HCP_RUN.fullmatch(name)
-        facts = {"task": told[1].lower() if told else None, "session": told[2] if told else None}
-        facts = {**{key: value or None for key, value in facts.items()}, "run": name}
+        parts = _HCP_RUN.fullmatch(name)
+        told = {"task": parts[1].lower(), "session": parts[2] or None} if parts else {}
+        metadata = {"task": None, "session": None, **told, "run": name}
         kind = series_stem(path).removeprefix(name).strip("_")
-        found.append(Named(path, f"{subject}_{name}", subject, facts, kind))
+        found.append(_Named(path, f"{subject}_{name}", subject, metadata, kind))
     choices = {"task": task, "session": session, "run": run}
-    example = "ID/MNINonLinear/Results/*/*.ptseries.nii"
-    chosen = _chosen(found, root, example, atlas, choices)
-    return _tree("hcp", root, chosen, (labels, id_column), regions=regions, tr=tr)
+    return _tree(found, root, "ID/MNINonLinear/Results/*/*.ptseries.nii", atlas, choices)
 
 
 def read_ukb(
-    folder: str | os.PathLike[str],
+    folder: Path,
     *,
     atlas: str | None = None,
-    session: Sequence[str] | str | None = None,
-    labels: str | os.PathLike[str] | None = None,
-    id_column: str | None = None,
-    regions: Sequence[str] | str | None = None,
+    session: Sequence[str] | None = None,
     tr: float = UKB_TR,
 ) -> Scans:
     """Read UK Biobank's ``<id>_<instance>/fMRI/fMRI.<atlas>.csv.gz``, region x time.
 
     The first column of a file (``label_name``) names the regions. Subjects are the ids, the
-    instance (2 is the first imaging visit, 3 the repeat) is the fact `session`; a table of labels
+    instance (2 is the first imaging visit, 3 the repeat) is the session; a table of labels
     has them in ``eid``.
     """
     root = require_existing(folder, "folder of UK Biobank")
@@ -323,51 +334,36 @@ def read_ukb(
     for path in sorted(root.glob("*/fMRI/fMRI.*.csv*")):
         who, what = _UKB_FOLDER.fullmatch(path.parents[1].name), _UKB_FILE.fullmatch(path.name)
         if who and what:
-            found.append(Named(path, who[0], who[1], {"session": who[2]}, what[1]))
+            found.append(_Named(path, who[0], who[1], {"session": who[2]}, what[1]))
     example = "<id>_<instance>/fMRI/fMRI.<atlas>.csv.gz"
-    chosen = _chosen(found, root, example, atlas, {"session": session})
-    return _tree("ukb", root, chosen, (labels, id_column), regions=regions, tr=tr)
+    return _tree(found, root, example, atlas, {"session": session}).at_tr(tr)
 
 
-def _chosen(
-    found: Sequence[Named],
+def _tree(
+    found: Sequence[_Named],
     root: Path,
     example: str,
     atlas: str | None,
-    choices: Mapping[str, Sequence[str] | str | None],
-) -> list[Named]:
-    """Keep the files of one atlas and of the sessions, tasks and runs that are wanted."""
+    choices: Mapping[str, Sequence[str] | None],
+) -> Scans:
+    """Read the files of one atlas, and of the sessions, tasks and runs that are wanted."""
     if not found:
         raise InputError(
             f"Expected {example} under {root}, found none; give the folder that holds the "
             "folders of subjects."
         )
     wanted = choose_atlas([one.atlas for one in found], atlas)
-    kept = [one for one in found if one.atlas == wanted]
+    chosen = [one for one in found if one.atlas == wanted]
     for name, choice in choices.items():
         if choice is None:
             continue
-        labels = {choice} if isinstance(choice, str) else set(choice)
-        known = sorted({str(one.facts[name]) for one in kept})
-        kept = [one for one in kept if one.facts[name] in labels]
-        if not kept:
+        known = sorted({str(one.metadata[name]) for one in chosen})
+        chosen = [one for one in chosen if one.metadata[name] in set(choice)]
+        if not chosen:
             raise UnknownNameError(
-                f"There is no {name} {name_first(sorted(labels))} here; choose one of "
+                f"There is no {name} {name_first(sorted(choice))} here; choose one of "
                 f"{name_first(known, 20)}."
             )
-    return kept
-
-
-def _tree(
-    kind: str,
-    root: Path,
-    chosen: Sequence[Named],
-    table: tuple[str | os.PathLike[str] | None, str | None],
-    *,
-    regions: Sequence[str] | str | None,
-    tr: float | None,
-) -> Scans:
-    """Read the files of a tree whose names of regions are in the files."""
     kept, problems = [], []
     for one in chosen:
         file = look_at(one.path)
@@ -378,22 +374,8 @@ def _tree(
     if not kept:
         raise_for(problems)
     scans = _scans(kept, root)
-    provenance = {
-        "reader": kind,
-        "source": str(root),
-        "options": {"atlas": chosen[0].atlas, "regions": regions, "tr": tr},
-    }
-    scans = scans.with_scans(
-        list(scans), tr=scans.tr if tr is None else tr, provenance=provenance, problems=problems
-    )
-    scans = choose_regions(scans, regions)
-    labels, id_column = table
-    if labels is None:
-        return scans
-    rows = read_label_table(labels, id_column)
-    if id_column is None and "eid" in rows.columns:
-        rows = read_label_table(labels, "eid")
-    return attach_labels(scans, rows, "subject")
+    provenance = {"options": {"atlas": wanted}}
+    return scans.with_scans(scans, provenance=provenance, problems=problems)
 
 
 def _with_names(file: SeriesFile) -> SeriesFile:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,9 @@ from sclcs._core import (
     import_extra,
     require_existing,
 )
-from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
-from sclcs.cohort.readers.bids_metadata import split_tr
-from sclcs.cohort.readers.folders import NameTemplate, name_facts
-from sclcs.cohort.regions import choose_regions
-from sclcs.cohort.scans import Scan, Scans
+from sclcs.cohort.readers.folders import NameTemplate, metadata_in_name
+from sclcs.cohort.scans import Scan, Scans, split_tr
 
 __all__ = ["read_mne"]
 
@@ -36,181 +33,119 @@ _NAME_ENDS = ("_raw", "-raw", "_meg", "_eeg", "_ieeg", "_epo", "-epo")
 
 
 def read_mne(
-    source: str | os.PathLike[str],
+    source: Path,
     *,
-    picks: str | Sequence[str] = "data",
+    picks: Sequence[str] = ("data",),
     low_pass: float | None = None,
     high_pass: float | None = None,
     rate: float | None = None,
     pattern: str = "**/*",
     file_names: str | None = None,
-    labels: str | os.PathLike[str] | None = None,
-    id_column: str | None = None,
-    regions: str | Sequence[str] | None = None,
 ) -> Scans:
-    """Read recordings of EEG or MEG that MNE-Python can read.
+    """Read recordings of EEG or MEG: a scan each, or a scan per epoch with its `event`.
 
-    Parameters
-    ----------
-    source : path-like
-        A folder of recordings (``*_raw.fif``, ``.edf``, ``.bdf``, ``.vhdr``, ``.set``, ...) or
-        epochs (``*-epo.fif``), or one file.
-    picks : str or sequence of str
-        Channels: a type (``"eeg"``, ``"mag"``, ``"grad"``, ``"data"`` for all of brain signals) or
-        names. Bad channels are left out.
-    low_pass, high_pass : float, optional
-        Cut-off frequencies in Hz: ``high_pass=8, low_pass=13`` keeps the alpha band.
-    rate : float, optional
-        Resample to this many samples per second.
-    pattern : str
-        Which files of a folder.
-    file_names : str, optional
-        What file names say, for example ``"{subject}_{session}"``; names of BIDS are understood.
-    labels : path-like, optional
-        A csv, tsv or xlsx table, joined by its ids.
-    id_column : str, optional
-        Its column of ids; recognised by name if not given.
-    regions : str or sequence of str, optional
-        Channel names or patterns; all by default.
-
-    Returns
-    -------
-    Scans
-        A recording is one scan, an epoch is one scan with the facts `epoch` and `event`. The
-        repetition time is one over the real sampling rate, so that bands of spectral
-        operators can be told in Hz (:func:`sclcs.spi.bands`).
+    `picks` are types of channels (``eeg``, ``mag``, ``grad``, ``data`` for all of brain signals) or
+    names; bad channels are left out. Cut-off frequencies are in Hz: ``high_pass=8, low_pass=13``
+    keeps the alpha band. The repetition time is one over the real sampling rate.
     """
-    mne = import_extra("mne", "mne")
-    place = Path(require_existing(source, "recordings"))
+    for name, value in (("low_pass", low_pass), ("high_pass", high_pass), ("rate", rate)):
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise InputError(f"Expected {name} above 0 Hz, got {value:g}.")
+    place = require_existing(source, "recordings")
     root = place if place.is_dir() else place.parent
     template = None if file_names is None else NameTemplate(file_names)
-    reading = _Reading(mne, picks, low_pass, high_pass, rate)
-    scans: list[Scan] = []
-    channels: list[tuple[str, ...]] = []
-    times: list[float | None] = []
+    chosen = picks[0] if len(picks) == 1 else list(picks)
+    reading = _Reading(import_extra("mne", "mne"), chosen, low_pass, high_pass, rate)
+    found: list[tuple[Scan, tuple[str, ...], float]] = []
     problems: list[Problem] = []
     for path in _files(place, pattern):
-        stem = _stem(path)
-        named = (
-            name_facts(stem) if template is None else template.facts(path.relative_to(root), stem)
-        )
+        stem, below = _stem(path), path.relative_to(root)
+        named = metadata_in_name(stem) if template is None else template.metadata(below, stem)
         try:
-            found, names_found, tr = reading.scans(path, *named)
+            found += reading.scans(path, *named)
         except UnreadableFileError as error:
             problems.append(Problem("unreadable", named[0], str(error)))
-            continue
-        scans += found
-        channels += [names_found] * len(found)
-        times += [tr] * len(found)
-    if not scans:
+    if not found:
         raise_for(problems)
-    usual = Counter(channels).most_common(1)[0][0]
+    usual = Counter(channels for _, channels, _ in found).most_common(1)[0][0]
+    kept = [one for one in found if set(one[1]) == set(usual)]
     problems += [
         Problem("region-count", scan.scan_id, f"{len(own)} channels, expected {len(usual)}")
-        for scan, own in zip(scans, channels, strict=True)
+        for scan, own, _ in found
         if set(own) != set(usual)
     ]
-    kept = [k for k, own in enumerate(channels) if set(own) == set(usual)]
-    shared, tr_facts = split_tr([times[k] for k in kept])
-    ordered = [
-        _in_order(scans[k], channels[k], usual, fact)
-        for k, fact in zip(kept, tr_facts, strict=True)
+    tr, own_tr = split_tr([seconds for _, _, seconds in kept])
+    scans = [
+        replace(
+            scan,
+            load=partial(_rows, scan, [own.index(name) for name in usual]),
+            metadata={**scan.metadata, **time},
+        )
+        for (scan, own, _), time in zip(kept, own_tr, strict=True)
     ]
-    options = {
-        "picks": picks, "low_pass": low_pass, "high_pass": high_pass, "rate": rate,
-        "pattern": pattern, "file_names": file_names, "regions": regions,
-    }  # fmt: skip
-    provenance = {"reader": "mne", "source": str(source), "options": options}
-    read = choose_regions(Scans(ordered, usual, shared, provenance, problems), regions)
-    return (
-        read if labels is None else attach_labels(read, read_label_table(labels, id_column), None)
-    )
+    return Scans(scans, usual, tr, problems=problems)
 
 
+@dataclass
 class _Reading:
-    """How recordings are read."""
+    """How recordings are read; the epochs of the last file are kept for the next."""
 
-    def __init__(
-        self,
-        mne: Any,  # noqa: ANN401 (mne has no types for us)
-        picks: str | Sequence[str],
-        low_pass: float | None,
-        high_pass: float | None,
-        rate: float | None,
-    ) -> None:
-        self._mne = mne
-        self._picks = picks if isinstance(picks, str) and "," not in picks else _words(picks)
-        self._low, self._high, self._rate = low_pass, high_pass, rate
-        self._kept: tuple[Path, NDArray[np.float64]] | None = None
-        for name, value in (("low_pass", low_pass), ("high_pass", high_pass), ("rate", rate)):
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise InputError(f"Expected {name} above 0 Hz, got {value:g}.")
+    mne: Any  # the module, which has no types for us
+    picks: str | list[str]
+    low_pass: float | None
+    high_pass: float | None
+    rate: float | None
+    _kept: tuple[Path, NDArray[np.float64]] | None = field(default=None, repr=False)
 
     def scans(
-        self, path: Path, scan_id: str, subject: str, facts: Mapping[str, Any]
-    ) -> tuple[list[Scan], tuple[str, ...], float]:
-        """Look at one file: its scans, its channels, the time between samples in seconds."""
+        self, path: Path, scan_id: str, subject: str, metadata: Mapping[str, Any]
+    ) -> list[tuple[Scan, tuple[str, ...], float]]:
+        """Look at one file: its scans, with their channels and seconds between samples."""
         epochs = path.name.lower().endswith(_EPOCHS)
         opened = self._open(path, epochs)
         names = tuple(str(name) for name in opened.ch_names)
-        rate = self._rate or float(opened.info["sfreq"])
+        seconds = 1 / (self.rate or float(opened.info["sfreq"]))
         if not epochs:
-            load = partial(self._signals, path, None)
-            return [Scan(scan_id, subject, load, dict(facts))], names, 1 / rate
+            scan = Scan(scan_id, subject, partial(self._data, path, epochs=False), dict(metadata))
+            return [(scan, names, seconds)]
         events = {number: name for name, number in opened.event_id.items()}
         scans = [
             Scan(
                 f"{scan_id}_epoch-{number}",
                 subject,
-                partial(self._signals, path, number),
-                {**facts, "epoch": number, "event": events.get(int(event), str(event))},
+                partial(self._epoch, path, number),
+                {**metadata, "epoch": number, "event": events.get(int(event), str(event))},
             )
             for number, event in enumerate(opened.events[:, 2])
         ]
-        return scans, names, 1 / rate
+        return [(scan, names, seconds) for scan in scans]
 
     def _open(self, path: Path, epochs: bool) -> Any:  # noqa: ANN401
-        with (
-            explain_damage(path, "a recording that MNE can read"),
-            self._mne.use_log_level("ERROR"),
-        ):
-            read = partial(self._mne.read_epochs, preload=True) if epochs else self._mne.io.read_raw
+        with explain_damage(path, _EXPECTED), self.mne.use_log_level("ERROR"):
+            read = partial(self.mne.read_epochs, preload=True) if epochs else self.mne.io.read_raw
             opened = read(path)
-            return self._pick(opened, path)  # also where damaged kinds of channels are found out
+            try:  # also where damaged kinds of channels are found out
+                return opened.pick(self.picks, exclude="bads")
+            except ValueError as error:
+                raise InputError(
+                    f"Expected channels {self.picks} in {path} ({error}); choose others with "
+                    "--picks."
+                ) from error
 
-    def _pick(self, opened: Any, path: Path) -> Any:  # noqa: ANN401
-        try:
-            return opened.pick(self._picks, exclude="bads")
-        except ValueError as error:
-            raise InputError(
-                f"Expected channels {self._picks} in {path} ({error}); choose others with --picks."
-            ) from error
-
-    def _signals(self, path: Path, epoch: int | None) -> NDArray[np.float64]:
-        """Return one recording or epoch; the epochs of the last file are kept for the next."""
-        if epoch is None:
-            return self._data(path, epochs=False)
+    def _epoch(self, path: Path, number: int) -> NDArray[np.float64]:
         if self._kept is None or self._kept[0] != path:
             self._kept = (path, self._data(path, epochs=True))
-        return np.asarray(self._kept[1][epoch])
+        return np.asarray(self._kept[1][number])
 
     def _data(self, path: Path, *, epochs: bool) -> NDArray[np.float64]:
         part = self._open(path, epochs)
-        with (
-            explain_damage(path, "a recording that MNE can read"),
-            self._mne.use_log_level("ERROR"),
-        ):
+        with explain_damage(path, _EXPECTED), self.mne.use_log_level("ERROR"):
             part.load_data()
-            if self._low is not None or self._high is not None:
-                part.filter(self._high, self._low)
-            if self._rate is not None:
-                part.resample(self._rate)
+            if self.low_pass is not None or self.high_pass is not None:
+                part.filter(self.high_pass, self.low_pass)
+            if self.rate is not None:
+                part.resample(self.rate)
             return np.asarray(part.get_data())
-
-
-def _words(names: str | Sequence[str]) -> list[str]:
-    words = names.split(",") if isinstance(names, str) else names
-    return [str(word).strip() for word in words]
 
 
 def _files(place: Path, pattern: str) -> list[Path]:
@@ -236,13 +171,5 @@ def _stem(path: Path) -> str:
     return next((name.removesuffix(end) for end in _NAME_ENDS if name.endswith(end)), name)
 
 
-def _in_order(
-    scan: Scan, own: tuple[str, ...], usual: tuple[str, ...], facts: Mapping[str, Any]
-) -> Scan:
-    rows = np.array([own.index(name) for name in usual])
-    load = partial(_rows, scan, rows)
-    return Scan(scan.scan_id, scan.subject, load, {**scan.facts, **facts})
-
-
-def _rows(scan: Scan, rows: NDArray[np.int64]) -> NDArray[Any]:
+def _rows(scan: Scan, rows: list[int]) -> NDArray[Any]:
     return np.asarray(scan.load()[rows])

@@ -1,10 +1,10 @@
-"""Which nuisance signals of fMRIPrep are removed, through nilearn's ``load_confounds``."""
+"""Regional mean signals of 4-D images in standard space, through nilearn's maskers."""
 
 from __future__ import annotations
 
+import glob
 import inspect
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,54 +16,40 @@ from numpy.typing import NDArray
 
 from sclcs._core import (
     InputError,
+    NotFoundError,
     UnknownNameError,
     UnreadableFileError,
     import_extra,
     name_first,
+    read_json,
     track,
 )
 from sclcs.cohort.labels import attach_labels, read_label_table
-from sclcs.cohort.motion import attach_motion, confounds_file
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.atlases import (
     Parcellation,
     Spheres,
-    is_named_atlas,
+    image_header,
     known_atlases,
-    label_image,
-    named_atlas,
-)
-from sclcs.cohort.readers.bids_files import Choice, entity_labels
-from sclcs.cohort.readers.bids_metadata import (
-    attach_participants,
-    find_participants,
-    missing_participants,
-    split_tr,
-    with_note,
-)
-from sclcs.cohort.readers.nifti_images import (
-    FoundImages,
-    ImageFile,
-    ImagePaths,
-    find_images,
-    header_facts,
     load_image,
     make_image,
+    parcellation,
     to_grid,
 )
-from sclcs.cohort.regions import choose_regions
-from sclcs.cohort.scans import Scan, Scans
+from sclcs.cohort.readers.bids import Sidecars, attach_motion, attach_participants, confounds_file
+from sclcs.cohort.readers.bids_names import (
+    BidsFile,
+    BidsName,
+    Choice,
+    entity_labels,
+    find_files,
+    parse_bids_name,
+    require_one_file_per_scan,
+    select_files,
+)
+from sclcs.cohort.scans import Scan, Scans, split_tr
 
-__all__ = [
-    "COMPONENTS",
-    "NO_CONFOUNDS",
-    "PRESETS",
-    "Cleaning",
-    "Confounds",
-    "Extraction",
-    "read_nifti",
-]
-
+__all__ = ["read_nifti"]
 
 NO_CONFOUNDS = "none"
 PRESETS = ("simple", "scrubbing", "compcor", "ica_aroma")
@@ -77,18 +63,18 @@ COMPONENTS = (
     "scrub",
     "non_steady_state",
 )
+_ENDINGS = (".nii", ".nii.gz")
 
 
 @dataclass(frozen=True)
 class Confounds:
-    """A choice of nuisance signals.
+    """Which nuisance signals of fMRIPrep are removed, through nilearn's ``load_confounds``.
 
-    `strategy`: ``"none"``, a preset of nilearn (:data:`PRESETS`), or noise components
-    (:data:`COMPONENTS`; a list, or one string separated by commas); `options`: passed to
-    ``load_confounds``: ``motion``, ``fd_threshold``, ``n_compcor``, ...
+    The strategy is ``"none"``, a preset of nilearn (:data:`PRESETS`), or noise components
+    (:data:`COMPONENTS`, separated by commas); options are ``motion``, ``fd_threshold``, ...
     """
 
-    strategy: str | Sequence[str] = NO_CONFOUNDS
+    strategy: str = NO_CONFOUNDS
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -110,32 +96,25 @@ class Confounds:
     @property
     def components(self) -> list[str]:
         """The noise components asked for, if no preset is."""
-        if self.strategy == NO_CONFOUNDS or self.strategy in PRESETS:
+        if self.strategy in {NO_CONFOUNDS, *PRESETS}:
             return []
-        if isinstance(self.strategy, str):
-            return [name.strip() for name in self.strategy.split(",")]
-        return list(self.strategy)
+        return [name.strip() for name in self.strategy.split(",")]
 
     def load(self, image: Path) -> tuple[pd.DataFrame | None, NDArray[np.int64] | None]:
-        """Load the nuisance signals of one image.
+        """Return the nuisance signals beside an image, and the volumes that stay (None: all).
 
-        Parameters
-        ----------
-        image : Path
-            A preprocessed image of fMRIPrep with its confounds file beside it.
-
-        Returns
-        -------
-        confounds : DataFrame or None
-            One column per signal.
-        kept : ndarray of int or None
-            The volumes that stay; None if all do. Volumes before the steady state and
-            those that scrubbing finds go.
+        Volumes before the steady state and those that scrubbing finds go.
         """
         if not self:
             return None, None
         module = import_extra("nilearn.interfaces.fmriprep", "nifti")
-        self._require_known_options(module.load_confounds)
+        known = set(inspect.signature(module.load_confounds).parameters) - {"img_files", "strategy"}
+        unknown = [name for name in self.options if name not in known]
+        if unknown:
+            raise UnknownNameError(
+                f"Unknown confound options {name_first(unknown)}; nilearn knows "
+                f"{', '.join(sorted(known))}."
+            )
         try:
             if self.strategy in PRESETS:
                 return module.load_confounds_strategy(  # type: ignore[no-any-return]
@@ -147,30 +126,14 @@ class Confounds:
         except (ValueError, KeyError, OSError) as error:
             reason = " ".join(str(error).split())
             raise UnreadableFileError(
-                f"Expected fMRIPrep confounds for {self._said()} beside {image}, but they cannot "
+                f"Expected fMRIPrep confounds for {self.strategy} beside {image}, but they cannot "
                 f"be used ({reason}); make them again or choose other confounds."
             ) from error
-
-    def _require_known_options(self, load_confounds: Any) -> None:  # noqa: ANN401
-        known = [n for n in inspect.signature(load_confounds).parameters if n != "img_files"]
-        known.remove("strategy")
-        unknown = [name for name in self.options if name not in known]
-        if unknown:
-            raise UnknownNameError(
-                f"Unknown confound options {name_first(unknown)}; nilearn knows {', '.join(known)}."
-            )
-
-    def _said(self) -> str:
-        return str(self.strategy) if self.strategy in PRESETS else ", ".join(self.components)
 
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What nilearn does to the signals besides regressing confounds out.
-
-    `low_pass, high_pass`: cut-off frequencies in Hz; `detrend`: whether a linear trend is removed;
-    `smoothing`: full width at half maximum of a spatial filter, in mm.
-    """
+    """What nilearn does to the signals besides: filters in Hz, smoothing (FWHM) in mm."""
 
     low_pass: float | None = None
     high_pass: float | None = None
@@ -189,7 +152,7 @@ class Cleaning:
             )
 
     @property
-    def needs_tr(self) -> bool:
+    def filters(self) -> bool:
         """Whether frequencies matter."""
         return self.low_pass is not None or self.high_pass is not None
 
@@ -201,18 +164,14 @@ class Cleaning:
             "detrend": self.detrend,
             "smoothing_fwhm": self.smoothing,
             "standardize": None,  # scaling is a choice of the windows, not of the reader
-            "t_r": tr if self.needs_tr else None,
+            "t_r": tr if self.filters else None,
             "reports": False,
         }
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """How signals are taken from an image.
-
-    `confounds`: what is regressed out; `cleaning`: what else is done; `mask`: a 3-D image of the
-    voxels that may be used.
-    """
+    """How signals are taken from an image; only voxels inside the mask are used."""
 
     parcellation: Parcellation
     confounds: Confounds
@@ -220,15 +179,14 @@ class Extraction:
     mask: Path | None = None
 
     def signals(self, path: Path, tr: float | None) -> NDArray[np.float64]:
-        """Take the signals (region, time) from one image.
-
-        `tr`: its repetition time in seconds; needed by filters. Returns: NaN where a region has no
-        voxel in the image.
-        """
+        """Take the signals (region, time) from one image; NaN where a region has no voxel."""
         volumes, affine = load_image(path, 4)
-        finite = np.isfinite(volumes.sum(axis=3, dtype=np.float64))
-        volumes[~finite] = 0.0
-        valid = finite & self._inside_mask(affine, finite.shape)
+        valid = np.isfinite(volumes.sum(axis=3, dtype=np.float64))
+        volumes[~valid] = 0.0
+        if self.mask is not None:
+            mask, mask_affine = load_image(self.mask, 3)
+            inside = to_grid((mask != 0).astype(np.int8), mask_affine, affine, valid.shape)
+            valid = valid & inside.astype(np.bool_)
         options = self.cleaning.masker_options(tr)
         covered, masker = self.parcellation.masker(affine, valid, options)
         if not covered.any():
@@ -249,34 +207,16 @@ class Extraction:
         signals[covered] = means.T
         return signals
 
-    def _inside_mask(
-        self, affine: NDArray[np.float64], shape: tuple[int, ...]
-    ) -> NDArray[np.bool_]:
-        if self.mask is None:
-            return np.ones(shape, dtype=np.bool_)
-        mask, mask_affine = load_image(self.mask, 3)
-        return to_grid((mask != 0).astype(np.int8), mask_affine, affine, shape).astype(np.bool_)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options as plain values, for the provenance."""
-        strategy = self.confounds.strategy
-        return {
-            "mask": None if self.mask is None else str(self.mask),
-            "confounds": strategy if isinstance(strategy, str) else list(strategy),
-            "confound_options": dict(self.confounds.options),
-            **asdict(self.cleaning),
-        }
-
 
 def read_nifti(
-    images: ImagePaths,
+    images: Path,
     *,
-    atlas: str | os.PathLike[str] | None = None,
-    atlas_names: str | os.PathLike[str] | None = None,
-    data_dir: str | os.PathLike[str] | None = None,
+    atlas: str | None = None,
+    atlas_names: str | None = None,
+    data_dir: str | None = None,
     radius: float = 5.0,
-    mask: str | os.PathLike[str] | None = None,
-    confounds: str | Sequence[str] | None = None,
+    mask: str | None = None,
+    confounds: str | None = None,
     confound_options: Mapping[str, Any] | None = None,
     low_pass: float | None = None,
     high_pass: float | None = None,
@@ -288,92 +228,51 @@ def read_nifti(
     space: str | None = None,
     desc: str | None = None,
     entity: Mapping[str, str] | Sequence[str] = (),
-    labels: str | os.PathLike[str] | None = None,
+    labels: str | None = None,
     id_column: str | None = None,
-    regions: str | Sequence[str] | None = None,
     tr: float | None = None,
 ) -> Scans:
     """Take regional mean signals from 4-D images in standard (MNI) space.
 
-    Parameters
-    ----------
-    images : path-like or sequence of path-like
-        An fMRIPrep derivative (``sub-*/[ses-*/]func/*_desc-preproc_bold.nii.gz``), another folder
-        of ``.nii``/``.nii.gz`` files, a glob pattern, or files.
-    atlas : str or path-like
-        Spheres around the coordinates that come with nilearn: ``"dosenbach160"``,
-        ``"dosenbach-dmn33"``, ``"power264"``, ``"seitzman300"``. An atlas that nilearn fetches
-        once: ``"schaefer400"``, ``"aal"``, ``"harvard-oxford"``, ... Or a 3-D label image, brought
-        to each scan's grid by nearest neighbour; `atlas_names` is its table (BIDS ``*_dseg.tsv``).
-    data_dir : path-like, optional
-        Where nilearn keeps fetched atlases; its own folder by default.
-    radius : float
-        Of the spheres, in mm. Some Dosenbach regions are less than 10 mm apart; where
-        spheres overlap both use the shared voxels.
-    mask : path-like, optional
-        A 3-D image; only voxels inside are used. Voxels that are not finite in a scan
-        are never used.
-    confounds : str or sequence of str, optional
-        What nilearn's ``load_confounds`` takes from fMRIPrep's confounds file to be regressed
-        out: ``"none"``, a preset (``"simple"``, ``"scrubbing"``, ``"compcor"``, ``"ica_aroma"``) or
-        components (``"motion,wm_csf"``). By default ``"simple"`` (motion, white matter, CSF, and
-        cosines that filter out slow drifts) for images with names of BIDS, nothing for others.
-        Volumes before the steady state, and those that scrubbing finds, are cut out; the fact
-        `volumes_removed` counts them.
-    confound_options : mapping, optional
-        More options of ``load_confounds``, for example ``{"fd_threshold": 0.2}``.
-    low_pass, high_pass, detrend, smoothing
-        What else nilearn does to signals; frequencies in Hz, full width at half maximum in mm.
-    task, session, run, space, desc, entity, labels, id_column
-        As in :func:`~sclcs.cohort.readers.bids.read_bids`; `desc` is ``preproc`` by default.
-    regions : str or sequence of str, optional
-        Keep some regions only.
-    tr : float, optional
-        Repetition time in seconds; by default from the JSON sidecar, then the image header.
+    Of an fMRIPrep derivative (``sub-*/[ses-*/]func/*_desc-preproc_bold.nii.gz``), of another folder
+    of ``.nii``/``.nii.gz`` files, of files that match a pattern, or of one file. Images are read
+    when a scan is used, one at a time.
 
-    Returns
-    -------
-    Scans
-        Images are read when a scan is used, one at a time. A region without voxels in a
-        scan is NaN there, and the scan is reported as non-finite.
+    The `atlas` is one of :func:`parcellation`. By default the confounds of nilearn's ``"simple"``
+    (motion, white matter, CSF, and cosines that filter out slow drifts) are regressed out of
+    images with names of BIDS, and nothing of others. Volumes before the steady state, and those
+    that scrubbing finds, are cut out; the column `volumes_removed` counts them. The repetition
+    time is that of the JSON sidecar, then of the image header.
     """
     entities = entity_labels(entity)
-    choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
-    found = find_images(images, {**choices, **entities})
+    choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc, **entities}
+    found = _find(Path(images), choices)
     if atlas is None:
         known = [name for name in known_atlases() if not name.startswith("schaefer")]
         raise InputError(
             f"Images need an atlas: --atlas schaefer100 (to schaefer1000; -17 for 17 networks), "
             f"{', '.join(known)}, or a label image with --atlas FILE --atlas-names TABLE."
         )
-    if confounds is None:
-        confounds = _usual_confounds(found)
     extraction = Extraction(
-        _parcellation(atlas, atlas_names, radius, data_dir),
-        Confounds(confounds, dict(confound_options or {})),
+        parcellation(atlas, atlas_names, radius, data_dir),
+        Confounds(confounds or _usual_confounds(found.files), dict(confound_options or {})),
         Cleaning(low_pass, high_pass, detrend, smoothing),
         None if mask is None else Path(mask),
     )
-    options = {
-        "atlas": str(atlas),
-        **({"radius": radius} if isinstance(extraction.parcellation, Spheres) else {}),
-        **extraction.to_dict(),
-        **{key: _plain(choice) for key, choice in choices.items()},
-        "entities": entities,
-        "regions": _plain(regions),
-        "tr": tr,
-    }
-    provenance = {"reader": "nifti", "source": found.source, "options": options}
-    scans = _scans(found.files, extraction, tr, provenance)
+    options = {"confounds": extraction.confounds.strategy, **asdict(extraction.cleaning)}
+    if isinstance(extraction.parcellation, Spheres):
+        options["radius"] = radius
+    scans = _scans(found.files, extraction, tr, {"options": options})
     files = {file.scan_id: file.bids for file in found.files if file.bids is not None}
     scans = attach_motion(scans, files)
-    scans = _attach(scans, found, labels, id_column)
-    return choose_regions(scans, regions)
+    if found.folder is not None:
+        return attach_participants(scans, found.folder, found.subjects, labels, id_column)
+    return scans if labels is None else attach_labels(scans, read_label_table(labels, id_column))
 
 
-def _usual_confounds(found: FoundImages) -> str:
+def _usual_confounds(files: Sequence[_ImageFile]) -> str:
     """Return the confounds that are removed if nothing is said."""
-    named = [file.bids for file in found.files if file.bids is not None]
+    named = [file.bids for file in files if file.bids is not None]
     if not named:
         return NO_CONFOUNDS
     without = [file.path.name for file in named if not confounds_file(file)]
@@ -386,26 +285,14 @@ def _usual_confounds(found: FoundImages) -> str:
     return PRESETS[0]
 
 
-def _parcellation(
-    atlas: str | os.PathLike[str],
-    names: str | os.PathLike[str] | None,
-    radius: float,
-    folder: str | os.PathLike[str] | None,
-) -> Parcellation:
-    is_file = Path(atlas).exists() or str(atlas).endswith((".nii", ".nii.gz"))
-    if is_named_atlas(str(atlas)) or not is_file:
-        return named_atlas(str(atlas), radius, folder)
-    return label_image(atlas, names)
-
-
 def _scans(
-    files: Sequence[ImageFile],
+    files: Sequence[_ImageFile],
     extraction: Extraction,
     tr: float | None,
     provenance: Mapping[str, Any],
 ) -> Scans:
     """Look at headers and confounds of all images before any long work, and make the scans."""
-    kept: list[tuple[ImageFile, float | None, int]] = []
+    kept: list[tuple[_ImageFile, float | None, int]] = []
     problems = []
     for file in track(files, "Looking at images"):
         inspected = _inspect(file, extraction.confounds, tr)
@@ -415,23 +302,28 @@ def _scans(
             kept.append((file, *inspected))
     if not kept:
         raise_for(problems)
-    _require_tr([(file, seconds) for file, seconds, _ in kept], extraction.cleaning)
-    shared_tr, tr_facts = split_tr([seconds for _, seconds, _ in kept])
+    unknown = [file.scan_id for file, seconds, _ in kept if seconds is None]
+    if unknown and extraction.cleaning.filters:
+        raise InputError(
+            f"A filter needs the repetition time, but neither sidecar nor header tells it for "
+            f"{name_first(unknown)}; give it with --tr (tr=...)."
+        )
+    shared_tr, own_tr = split_tr([seconds for _, seconds, _ in kept])
     scans = []
-    for (file, seconds, removed), fact in zip(kept, tr_facts, strict=True):
+    for (file, seconds, removed), own in zip(kept, own_tr, strict=True):
         scrubbed = {"volumes_removed": removed} if extraction.confounds else {}
         load = partial(extraction.signals, file.path, seconds)
-        facts = {**file.facts, **scrubbed, **fact}
-        scans.append(Scan(file.scan_id, file.subject, load, facts))
+        metadata = {**file.metadata, **scrubbed, **own}
+        scans.append(Scan(file.scan_id, file.subject, load, metadata))
     return Scans(scans, extraction.parcellation.regions, shared_tr, provenance, problems)
 
 
 def _inspect(
-    file: ImageFile, confounds: Confounds, tr: float | None
+    file: _ImageFile, confounds: Confounds, tr: float | None
 ) -> tuple[float | None, int] | Problem:
     """Return the repetition time of an image and how many volumes its confounds take away."""
     try:
-        n_volumes, header_tr = header_facts(file.path)
+        n_volumes, header_tr = image_header(file.path)
         _, left = confounds.load(file.path)
     except UnreadableFileError as error:
         return Problem("unreadable", file.scan_id, str(error))
@@ -441,33 +333,98 @@ def _inspect(
     return tr or file.sidecar_tr() or header_tr, removed
 
 
-def _require_tr(images: Sequence[tuple[ImageFile, float | None]], cleaning: Cleaning) -> None:
-    unknown = [file.scan_id for file, seconds in images if seconds is None]
-    if unknown and cleaning.needs_tr:
+@dataclass(frozen=True)
+class _ImageFile:
+    """An image and what its name says; `bids` and `sidecars` only of a name of BIDS."""
+
+    path: Path
+    scan_id: str
+    subject: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    bids: BidsFile | None = None
+    sidecars: Sidecars | None = None
+
+    def sidecar_tr(self) -> float | None:
+        """Return the repetition time that a JSON sidecar tells, in seconds."""
+        if self.bids is not None and self.sidecars is not None:
+            return self.sidecars.repetition_time(self.bids)
+        beside = self.path.with_name(f"{_stem(self.path)}.json")
+        if not beside.is_file():
+            return None
+        try:
+            value = read_json(beside).get("RepetitionTime")
+        except UnreadableFileError as error:
+            raise UnreadableFileError(
+                f"Expected a JSON object in {beside}, but it is damaged ({error}); repair it, or "
+                "give the repetition time with --tr (tr=...)."
+            ) from error
+        return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The images to read; of a derivative its folder, and the subjects with any image there."""
+
+    files: list[_ImageFile]
+    folder: Path | None = None
+    subjects: Collection[str] = ()
+
+
+def _find(images: Path, choices: Mapping[str, Choice]) -> _Found:
+    """Find images in a derivative, in another folder, by a pattern, or one file."""
+    if images.is_dir() and any(images.glob("sub-*/")):
+        wanted = {**choices, "desc": choices.get("desc") or "preproc"}
+        found = find_files(images, _is_image, "4-D images (*_bold.nii.gz)")
+        sidecars = Sidecars(images)
+        files = [_from_name(file, sidecars) for file in _of_one_space(found, wanted)]
+        return _Found(files, images, {file.name.subject for file in found})
+    paths = _paths(images)
+    parsed = [(path, parse_bids_name(path)) for path in paths]
+    named = [BidsFile(path, name) for path, name in parsed if name and "sub" in name.entities]
+    chosen = [key for key, choice in choices.items() if choice is not None]
+    if len(named) < len(paths) and chosen:
         raise InputError(
-            f"A filter needs the repetition time, but neither sidecar nor header tells it for "
-            f"{name_first(unknown)}; give it with --tr (tr=...)."
+            f"Files can be chosen by {name_first(chosen)} only if they have BIDS names; "
+            f"{paths[0].name} has none."
         )
+    if len(named) == len(paths):
+        return _Found([_from_name(file) for file in _of_one_space(named, choices)])
+    return _Found([_ImageFile(path, _stem(path), _stem(path)) for path in paths])
 
 
-def _attach(
-    scans: Scans,
-    found: FoundImages,
-    labels: str | os.PathLike[str] | None,
-    id_column: str | None,
-) -> Scans:
-    path = labels
-    if path is None and found.folder is not None:
-        path = find_participants(found.folder, found.subjects)
-    if path is None and found.folder is not None:
-        return with_note(scans, missing_participants(found.folder))
-    if path is None:
-        return scans
-    table = read_label_table(path, id_column)
-    if found.folder is not None:
-        return attach_participants(scans, table, found.subjects)
-    return attach_labels(scans, table, by=None)
+def _paths(images: Path) -> list[Path]:
+    if images.is_dir():
+        paths = sorted(path for path in images.iterdir() if path.name.endswith(_ENDINGS))
+        if not paths:
+            raise InputError(f"Expected .nii or .nii.gz files in {images}, found none.")
+        return paths
+    if images.is_file():
+        return [images]
+    paths = sorted(Path(path) for path in glob.glob(str(images), recursive=True))  # noqa: PTH207
+    if not paths:
+        raise NotFoundError(f"Expected images, but nothing is at {images}; check the path.")
+    return paths
 
 
-def _plain(choice: Choice) -> str | list[str] | None:
-    return choice if choice is None or isinstance(choice, str) else list(choice)
+def _of_one_space(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> list[BidsFile]:
+    """Choose files; of several spaces only those of MNI can have the regions of an atlas."""
+    files = select_files(files, choices)
+    spaces = [file.name.entities.get("space", "") for file in files]
+    if choices.get("space") is None and any(space.startswith("MNI") for space in spaces):
+        pairs = zip(files, spaces, strict=True)
+        files = [file for file, space in pairs if space.startswith("MNI")]
+    require_one_file_per_scan(files)
+    return list(files)
+
+
+def _is_image(name: BidsName) -> bool:
+    return name.suffix == "bold" and name.extension in _ENDINGS
+
+
+def _from_name(file: BidsFile, sidecars: Sidecars | None = None) -> _ImageFile:
+    name = file.name
+    return _ImageFile(file.path, name.scan_id, name.subject, name.metadata, file, sidecars)
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".nii")

@@ -18,26 +18,33 @@ from sclcs._core import (
     UnreadableFileError,
     flag_of,
     name_first,
+    plain,
     read_json,
     require_existing,
     takes,
 )
 from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.readers.bids_files import parse_bids_name
-from sclcs.cohort.readers.bids_metadata import with_note
+from sclcs.cohort.labels import attach_labels, read_label_table
+from sclcs.cohort.readers.bids_names import parse_bids_name
 from sclcs.cohort.readers.series_files import GRETNA, is_series_file
+from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scans
 from sclcs.settings import CutSettings, ImportSettings
 
-__all__ = ["FILE_KINDS", "Recognised", "import_scans", "load", "open_source", "recognise"]
+__all__ = [
+    "FILE_KINDS",
+    "Recognised",
+    "import_scans",
+    "load",
+    "open_source",
+    "read_scans",
+    "recognise",
+]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A layout of files.
-
-    `example`: a file of it.
-    """
+    """A layout of files: what it is called, its reader, an example of its files."""
 
     words: str
     reader: str
@@ -50,7 +57,7 @@ FILE_KINDS = {
     "ukb": Kind("UK Biobank", "folders.read_ukb", "<id>_<instance>/fMRI/fMRI.<atlas>.csv.gz"),
     "rest-meta-mdd": Kind(
         "the REST-meta-MDD release",
-        "rest_meta_mdd.read_rest_meta_mdd",
+        "releases.read_rest_meta_mdd",
         "ROISignals_*/ROISignals_S20-1-0001.mat",
     ),
     "bids": Kind(
@@ -58,14 +65,26 @@ FILE_KINDS = {
     ),
     "nifti": Kind("images", "nifti.read_nifti", "sub-*/func/*_desc-preproc_bold.nii.gz"),
     "mne": Kind("EEG or MEG", "mne.read_mne", "*_raw.fif, *.edf"),
-    "arrays": Kind("one file per scan", "arrays.read_arrays", "*.csv, *.1D, *.mat, scans.npz"),
-    "abide": Kind("the ABIDE release", "abide.read_abide", "downloaded"),
+    "arrays": Kind("one file per scan", "folders.read_arrays", "*.csv, *.1D, *.mat, scans.npz"),
+    "abide": Kind("the ABIDE release", "releases.read_abide", "downloaded"),
 }
 
-#: What a folder of images or of region series may hold, at any depth.
+#: Series of regions, at any depth of a subject's folder.
 _SERIES = re.compile(r".*_timeseries\.(tsv|1D|txt|csv)(\.gz)?|.*_timeseries\.ptseries\.nii")
 _RECORDINGS = (".fif", ".fif.gz", ".edf", ".bdf", ".vhdr", ".set", ".gdf")
 _IMAGES = (".nii", ".nii.gz")
+_CONN = "*ROI_Subject*_Condition*.mat"
+_MDD = "ROISignals_S*-[12]-*.mat"
+#: The first of these that a folder matches says what it is.
+_LAYOUTS = {
+    "conn": (_CONN, f"results/preprocessing/{_CONN}"),
+    "hcp": ("*/MNINonLinear/Results/*/*.ptseries.nii",),
+    "ukb": ("*_*/fMRI/fMRI.*.csv*",),
+    "rest-meta-mdd": (
+        _MDD,
+        *(f"{home}ROISignals_*/{_MDD}" for home in ("", "Results/", "*/Results/")),
+    ),
+}
 MOST_FILES, MOST_FOLDERS, DEPTH = 50_000, 200, 2  # that are looked at
 
 
@@ -73,21 +92,25 @@ MOST_FILES, MOST_FOLDERS, DEPTH = 50_000, 200, 2  # that are looked at
 class Recognised:
     """What a path was taken for.
 
-    `kind`: a key of :data:`FILE_KINDS`, or ``cohort``; `path`: what its reader is given;
-    `told_by`: the file or folder that told it.
+    `kind` is a key of :data:`FILE_KINDS`, or ``cohort``; `path` is what its reader is given;
+    `evidence` the file or folder that shows it.
     """
 
     kind: str
     path: Path
-    told_by: str
+    evidence: str
 
     @property
     def sentence(self) -> str:
-        """What a person is told."""
+        """One sentence for the user."""
         if self.kind == "cohort":
             return f"{self.path} is a cohort of sclcs."
-        words = _pipeline(self.path) if self.kind in {"bids", "nifti"} else ""
-        return f"{self.path} is taken for {words or FILE_KINDS[self.kind].words} ({self.told_by})."
+        words = FILE_KINDS[self.kind].words
+        if self.kind in {"bids", "nifti"}:
+            words = _pipeline(self.path) or words
+        elif self.path.suffix.lower() in {".npz", ".npy"}:
+            words = "an array of scans"
+        return f"{self.path} is taken for {words} ({self.evidence})."
 
 
 def _pipeline(folder: Path) -> str:
@@ -97,53 +120,43 @@ def _pipeline(folder: Path) -> str:
         made = read_json(path).get("GeneratedBy") if path.is_file() else None
     except UnreadableFileError:
         return ""
-    names = [
-        one.get("Name") for one in (made if isinstance(made, list) else []) if isinstance(one, dict)
-    ]
+    names = [one.get("Name") for one in made or () if isinstance(one, dict)]
     return f"output of {names[0]}" if names and isinstance(names[0], str) else ""
 
 
 def recognise(path: str | os.PathLike[str]) -> Recognised:
-    """Find out what a file or folder is.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    Recognised
-
-    Raises
-    ------
-    InputError
-        If it may be several things, or none that can be read.
-    """
+    """Find out what a file or folder is; an error if it may be several things, or none."""
     text = os.fspath(path)
     if any(sign in text for sign in "*?[") and not Path(text).exists():
         return Recognised("nifti", Path(text), "a pattern of names")
-    place = require_existing(path)
-    if (place / "zarr.json").exists():
-        return Recognised("cohort", place, "zarr.json")
-    if place.is_file():
-        return _file(place)
-    found, level = _here(place), [place]
+    root = require_existing(path)
+    if (root / "zarr.json").exists():
+        return Recognised("cohort", root, "zarr.json")
+    if root.is_file():
+        return _file(root)
+    found, level = _here(root), [root]
     for _ in range(DEPTH):
         if not found:
             below = sorted(path for folder in level for path in folder.iterdir())
             level = [p for p in below if p.is_dir() and not p.name.startswith((".", "sub-"))]
             found = [one for folder in level[:MOST_FOLDERS] for one in _here(folder)]
-    found = found or _loose(place)
+    found = found or _loose(root)
     if len(found) == 1:
         return found[0]
     if found:
-        told = [f"{one.path} ({FILE_KINDS[one.kind].words})" for one in found]
+        several = [f"{one.path} ({FILE_KINDS[one.kind].words})" for one in found]
         raise InputError(
-            f"{place} holds several things that can be read: {name_first(told, 8)}; give the path "
-            "of one of them, or say what it is with --kind (kind=...)."
+            f"{root} holds several things that can be read: {name_first(several, 8)}; give the "
+            "path of one of them, or say what it is with --kind (kind=...)."
+        )
+    dense = next(root.rglob("*.dtseries.nii"), None)
+    if dense is not None:
+        raise NotFoundError(
+            f"{root} holds dense CIFTI series ({_short(dense, root)}), which have no regions yet; "
+            "make *.ptseries.nii of them with wb_command -cifti-parcellate and an atlas."
         )
     examples = "; ".join(f"{kind.words}: {kind.example}" for kind in FILE_KINDS.values())
-    raise NotFoundError(f"Nothing in {place} can be read as scans. What can be: {examples}.")
+    raise NotFoundError(f"Nothing in {root} can be read as scans. What can be: {examples}.")
 
 
 def _file(path: Path) -> Recognised:
@@ -152,6 +165,8 @@ def _file(path: Path) -> Recognised:
         return Recognised("mne", path, path.name)
     if lower.endswith(_IMAGES) and not lower.endswith(".ptseries.nii"):
         return Recognised("nifti", path, path.name)
+    if path.match(_CONN):
+        return Recognised("conn", path, path.name)
     if lower.endswith(".mat") and path.with_suffix("").is_dir():  # CONN's file of the project
         return recognise(path.with_suffix(""))
     return Recognised("arrays", path, path.name)
@@ -159,22 +174,13 @@ def _file(path: Path) -> Recognised:
 
 def _here(folder: Path) -> list[Recognised]:
     """Return what the layout of a folder says it is."""
-    mdd = "ROISignals_S*-[12]-*.mat"
-    releases = [f"{home}ROISignals_*/{mdd}" for home in ("", "Results/", "*/Results/")]
-    conn = "ROI_Subject*_Condition*.mat"
-    rules: list[tuple[str, Iterator[Path]]] = [
-        ("conn", _first(folder, conn, f"results/preprocessing/{conn}")),
-        ("hcp", _first(folder, "*/MNINonLinear/Results/*/*.ptseries.nii")),
-        ("ukb", _first(folder, "*_*/fMRI/fMRI.*.csv*")),
-        ("rest-meta-mdd", _first(folder, mdd, *releases)),
-    ]
-    found = [(kind, next(paths, None)) for kind, paths in rules]
-    told = [Recognised(kind, folder, _short(path, folder)) for kind, path in found if path]
-    if not told:
-        files = _first(folder, "*/ROISignals_*.mat", f"{GRETNA}/*")
-        homes = sorted({path.parent for path in files})
-        told = [Recognised("arrays", home, f"it holds {home.name}") for home in homes]
-    return told or _bids(folder)
+    for kind, patterns in _LAYOUTS.items():
+        path = next(_first(folder, *patterns), None)
+        if path is not None:
+            return [Recognised(kind, folder, f"it holds {_short(path, folder)}")]
+    files = _first(folder, "*/ROISignals_*.mat", f"{GRETNA}/*")
+    homes = sorted({path.parent for path in files})
+    return [Recognised("arrays", home, f"it holds {home.name}") for home in homes] or _bids(folder)
 
 
 def _first(folder: Path, *patterns: str) -> Iterator[Path]:
@@ -189,91 +195,92 @@ def _bids(folder: Path) -> list[Recognised]:
             name = parse_bids_name(path)
             if name is None:
                 continue
-            if (
-                _SERIES.fullmatch(path.name)
-                and name.parcellation is not None
-                and name.entities.get("desc") != "confounds"
-            ):
-                return [Recognised("bids", folder, _short(path, folder))]
-            if (
-                name.suffix == "bold"
-                and name.extension in _IMAGES
-                and name.entities.get("desc") == "preproc"
-            ):
+            if _SERIES.fullmatch(path.name) and name.parcellation and name.desc != "confounds":
+                return [Recognised("bids", folder, f"it holds {_short(path, folder)}")]
+            if name.suffix == "bold" and name.extension in _IMAGES and name.desc == "preproc":
                 image = image or path
-    return [] if image is None else [Recognised("nifti", folder, _short(image, folder))]
+    if image is None:
+        return []
+    return [Recognised("nifti", folder, f"it holds {_short(image, folder)}")]
 
 
 def _loose(folder: Path) -> list[Recognised]:
     """Return what a folder without a known layout holds: files of scans."""
     for paths in (folder.iterdir(), islice(folder.rglob("*"), MOST_FILES)):
-        found: dict[str, Path] = {}
+        found: dict[str, list[Path]] = {}
         for path in sorted(p for p in paths if p.is_file() and not p.name.startswith(".")):
             lower = path.name.lower()
             if lower.endswith(_RECORDINGS):
-                found.setdefault("mne", path)
-            elif is_series_file(path):
-                if lower.endswith((".csv", ".tsv", ".txt")):  # may be a table beside the scans
-                    found.setdefault("maybe", path)
-                else:
-                    found.setdefault("arrays", path)
-            elif lower.endswith(_IMAGES):
-                found.setdefault("nifti", path)
-        if set(found) == {"maybe"}:
-            found["arrays"] = found["maybe"]
-        found.pop("maybe", None)
+                found.setdefault("mne", []).append(path)
+            elif is_series_file(path) and path.name != "participants.tsv":
+                table = lower.endswith((".csv", ".tsv", ".txt"))  # may lie beside the scans
+                found.setdefault("maybe" if table else "arrays", []).append(path)
+            elif lower.endswith(_IMAGES) and not lower.endswith(".dtseries.nii"):
+                found.setdefault("nifti", []).append(path)
+        tables = found.pop("maybe", [])
+        if tables and not found:
+            found["arrays"] = tables
+        archives = found.get("arrays", [])
+        if len(archives) == 1 and archives[0].suffix == ".npz":
+            folder = archives[0]  # all scans are in it
         if found:
-            return [Recognised(kind, folder, _short(p, folder)) for kind, p in found.items()]
-    archives = sorted(folder.glob("*.npz"))
-    return [Recognised("arrays", path, path.name) for path in archives]
+            return [
+                Recognised(kind, folder, f"it holds {_short(paths[0], folder)}")
+                for kind, paths in found.items()
+            ]
+    return []
 
 
 def _short(path: Path, folder: Path) -> str:
-    return f"it holds {path.relative_to(folder).as_posix()}"
+    return path.relative_to(folder).as_posix() if path != folder else path.name
 
 
 def import_scans(
     path: str | os.PathLike[str] | None, asked: ImportSettings
 ) -> tuple[Recognised, Scans]:
-    """Read scans by the reader for them.
+    """Read scans by the reader for them; None as path is for a release that is downloaded.
 
-    Parameters
-    ----------
-    path : path-like or None
-        None for a release that is downloaded.
-    asked : ImportSettings
-        What is asked of the reader; an option that it does not have is an error.
-
-    Returns
-    -------
-    found : Recognised
-        What the path was taken for.
-    scans : Scans
+    Options that neither an import nor the reader has are an error. Regions, labels and the
+    repetition time are dealt with here, unless the reader has parameters of that name.
     """
     found = _found(path, asked)
     if found.kind == "cohort":
         raise InputError(f"{found.path} is a cohort already; there is nothing to import.")
-    place, name = FILE_KINDS[found.kind].reader.split(".")
-    read: Callable[..., Scans] = getattr(import_module(f"sclcs.cohort.readers.{place}"), name)
-    own = set(ImportSettings.model_fields) - set(CutSettings.model_fields) - {"kind"}
-    defaults = ImportSettings.defaults()
-    given = {name: getattr(asked, name) for name in own}
-    given = {name: value for name, value in given.items() if value != defaults[name]}
-    known = set(inspect.signature(read).parameters)
-    other = sorted(set(given) - known)
+    module, name = FILE_KINDS[found.kind].reader.split(".")
+    read: Callable[..., Scans] = getattr(import_module(f"sclcs.cohort.readers.{module}"), name)
+    own, given = set(inspect.signature(read).parameters), _given(asked)
+    common = {"regions", "labels", "id_column", "tr"}
+    other = sorted(set(given) - own - common)
     if other:
         flags = [flag_of(option, ImportSettings.model_fields[option]) for option in other]
+        known = sorted((own | common) & set(ImportSettings.model_fields))
         raise InputError(
             f"{name_first(flags)} is no option for {FILE_KINDS[found.kind].words}; "
-            f"{found.sentence} Its options are {name_first(sorted(known & own), 30)}."
+            f"{found.sentence} Its options are {name_first(known, 30)}."
         )
-    scans = read(*([] if found.kind == "abide" else [found.path]), **given)
-    tasks = sorted({str(scan.facts["task"]) for scan in scans if scan.facts.get("task")})
+    arguments = {name: value for name, value in given.items() if name in own}
+    scans = read(*([] if found.kind == "abide" else [found.path]), **arguments)
+    options = {**plain(given), **scans.provenance.get("options", {})}
+    provenance = {"source": str(found.path), **scans.provenance}
+    provenance |= {"reader": found.kind, "options": options}
+    scans = choose_regions(scans.with_scans(scans, provenance=provenance), asked.regions)
+    if asked.tr is not None and "tr" not in own:
+        scans = scans.at_tr(asked.tr)
+    if asked.labels is not None and "labels" not in own:
+        scans = attach_labels(scans, read_label_table(asked.labels, asked.id_column))
+    tasks = sorted({str(scan.metadata["task"]) for scan in scans if scan.metadata.get("task")})
     if len(tasks) > 1 and asked.task is None:
-        scans = with_note(
-            scans, f"Scans of several tasks ({', '.join(tasks)}) are in it; --task takes some."
-        )
+        several = f"Scans of several tasks ({', '.join(tasks)}) are in it; --task takes some."
+        scans = scans.noted(several)
     return found, scans
+
+
+def _given(asked: ImportSettings) -> dict[str, Any]:
+    """Return the options of reading that are not at their defaults."""
+    names = set(ImportSettings.model_fields) - set(CutSettings.model_fields) - {"kind"}
+    defaults = ImportSettings.defaults()
+    values = {name: getattr(asked, name) for name in sorted(names)}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _found(path: str | os.PathLike[str] | None, asked: ImportSettings) -> Recognised:
@@ -286,12 +293,21 @@ def _found(path: str | os.PathLike[str] | None, asked: ImportSettings) -> Recogn
     return Recognised(asked.kind, Path(path), "as you said")
 
 
+def read_scans(
+    path: str | os.PathLike[str] | None,
+    kind: str | None = None,
+    **options: Any,  # noqa: ANN401 - fields of ImportSettings
+) -> Scans:
+    """Read scans, before they are checked and become a cohort."""
+    return import_scans(path, ImportSettings(**{"kind": kind, **options}))[1]
+
+
 def open_source(
     path: str | os.PathLike[str], labels: str | os.PathLike[str] | None = None
 ) -> Cohort | Scans:
     """Open a cohort, or read the scans of files whose layout is recognised."""
     if not (require_existing(path) / "zarr.json").exists():
-        return import_scans(path, ImportSettings(labels=None if labels is None else str(labels)))[1]
+        return read_scans(path, labels=labels)
     if labels is not None:
         raise InputError(f"{path} is a cohort and has its labels inside; leave out --labels.")
     return Cohort.open(path)
@@ -310,8 +326,9 @@ def load(
     ----------
     path : path-like
         A cohort of sclcs; output of XCP-D, C-PAC, HALFpipe or fMRIPrep; a CONN project; the trees
-        of HCP and UK Biobank; one file per scan (csv, tsv, txt, 1D, npy, mat, ptseries.nii), as
-        DPABI, GRETNA, BRANT and own scripts leave them; an .npz or .npy; EEG and MEG.
+        of HCP and UK Biobank; one file per scan (csv, tsv, txt, 1D, npy, npz, mat, ptseries.nii),
+        as DPABI, GRETNA, BRANT and own scripts leave them; all scans in an .npz or .npy; EEG and
+        MEG.
     out : path-like, optional
         Where to write the cohort, scan by scan; without it the cohort is in memory.
     {options}

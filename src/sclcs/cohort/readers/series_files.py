@@ -1,14 +1,22 @@
-"""Opening .npy and .npz files safely: nothing is unpickled, damage is named."""
+"""One scan per file: csv, tsv, txt, C-PAC's .1D (also with .gz), .npy, .npz, .mat, CIFTI.
+
+Nothing is unpickled, and damage is named. Which axis is time is taken from what the files say,
+from scans of different length, or from connectivity that repeats itself from scan to scan.
+"""
 
 from __future__ import annotations
 
+import gzip
 import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import IO, Any, Literal, get_args
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,31 +27,116 @@ from sclcs._core import (
     explain_damage,
     import_extra,
     name_first,
+    open_gzip,
     refuse_inflated,
+    regular_file,
 )
 from sclcs.cohort.readers.mat_files import load_mat_matrix, peek_mat_series
-from sclcs.cohort.readers.text_matrix import (
-    TextLayout,
-    load_text_matrix,
-    peek_text_matrix,
-    plain_suffix,
-    row_labels,
-)
 
 __all__ = [
+    "GRETNA",
     "SERIES_ENDINGS",
-    "Layout",
     "NpzArchive",
     "SeriesFile",
     "is_series_file",
-    "load_ptseries",
     "look_at",
     "open_npy",
     "oriented",
-    "peek_ptseries",
-    "require_layout",
+    "rows_are_time",
     "series_stem",
 ]
+
+_TEXT = (".csv", ".tsv", ".txt", ".1d")
+_PTSERIES = ".ptseries.nii"
+GRETNA = "GretnaTimeCourse"
+SERIES_ENDINGS = (*_TEXT, *(f"{end}.gz" for end in _TEXT), ".npy", ".npz", ".mat", _PTSERIES)
+"""What the names of these files end with, in lower case."""
+
+_MISSING = frozenset({"", "n/a", "na", "nan"})
+_PEEKED_LINES = 50  # header and comments are expected among these
+#: The share of files that must differ from the most common size to show which axis is time.
+LEAST_DIFFERENT = 1 / 3
+#: How many scans must repeat the similarities of their regions, and how much (correlation); how
+#: much smoother (lag-1 autocorrelation) the other axis must be. In 2400 draws of 5 or 12 scans of
+#: four public data sets 93 % showed the right axis and none the wrong one.
+ENOUGH_SCANS, MOST_COMPARED, REPEATED, SMOOTHER = 5, 12, 0.1, 0.05
+
+
+def is_series_file(path: Path) -> bool:
+    """Tell whether a file may be one scan, by its name."""
+    return path.name.lower().endswith(SERIES_ENDINGS) and not path.name.startswith(".")
+
+
+def series_stem(path: Path) -> str:
+    """Return the name of a file without its ending."""
+    lower = path.name.lower()
+    ending = max((end for end in SERIES_ENDINGS if lower.endswith(end)), key=len, default="")
+    return path.name[: len(path.name) - len(ending)]
+
+
+@dataclass(frozen=True)
+class SeriesFile:
+    """What is known of one file before its numbers are used.
+
+    `read` returns the matrix as it is in the file; `shape` is rows and columns, with 0 rows where
+    they are not counted yet, and (0, 0) if the file is damaged; `names` are those of the regions;
+    `time_first` says whether rows are time points, None where the file does not tell.
+    """
+
+    path: Path
+    read: Callable[[], NDArray[Any]]
+    shape: tuple[int, int]
+    names: tuple[str, ...] | None = None
+    time_first: bool | None = None
+    tr: float | None = None
+
+    @property
+    def damaged(self) -> bool:
+        """Whether reading it will raise."""
+        return self.shape == (0, 0)
+
+    @property
+    def n_regions(self) -> int | None:
+        """Number of regions; None if the file is damaged."""
+        return None if self.damaged else self.shape[1 if self.time_first else 0]
+
+    def load(self) -> NDArray[Any]:
+        """Read the signals (region, time)."""
+        matrix = self.read()
+        return matrix.T if self.time_first else matrix
+
+
+def look_at(path: Path, time_first: bool | None = None, key: str | None = None) -> SeriesFile:
+    """Look at one file; a damaged one is found too, and raises when it is read.
+
+    `time_first` is what the user says, if anything; `key` the variable of .mat and .npz files.
+    """
+    if time_first is None and (path.name.startswith("ROISignals_") or path.parent.name == GRETNA):
+        time_first = True  # DPABI and GRETNA have a column per region
+    try:
+        lower = path.name.lower()
+        if lower.endswith(".mat"):
+            found = peek_mat_series(path, key)
+            if found.names and time_first is None and found.shape[0] != found.shape[1]:
+                time_first = len(found.names) == found.shape[1]
+            read = partial(load_mat_matrix, path, found.variable)
+            return SeriesFile(path, read, found.shape, found.names, time_first)
+        if lower.endswith(_PTSERIES):
+            return _ptseries(path)
+        if lower.endswith((".npy", ".npz")):
+            read = partial(_numpy_matrix, path, key)
+            return SeriesFile(path, read, _shape(read()), None, time_first)
+        return _text_file(path, time_first)
+    except UnreadableFileError as error:
+        return SeriesFile(path, partial(_raise, error), (0, 0))
+
+
+def _shape(matrix: NDArray[Any]) -> tuple[int, int]:
+    return (int(matrix.shape[0]), int(matrix.shape[1]))
+
+
+def _raise(error: UnreadableFileError) -> NDArray[Any]:
+    raise error
 
 
 class NpzArchive:
@@ -78,6 +171,11 @@ class NpzArchive:
     def kind(self, name: str) -> str:
         """Return the numpy kind of an array ('f', 'i', 'U', ...) without reading it."""
         return self._headers[name][1].kind
+
+    def numbers(self, n_axes: int) -> list[str]:
+        """Return the names of the arrays of numbers with so many axes."""
+        shapes = {name: self.shape(name) for name in self.names if self.kind(name) in "fiu"}
+        return [name for name, shape in shapes.items() if len(shape) == n_axes]
 
     def read(self, name: str) -> NDArray[Any]:
         """Read one array."""
@@ -125,13 +223,30 @@ def _refusal_to_unpickle(where: str) -> UnreadableFileError:
     )
 
 
-def peek_ptseries(path: Path) -> tuple[tuple[str, ...], int, float | None]:
-    """Look at the header of a parcellated time series.
+def _numpy_matrix(path: Path, key: str | None) -> NDArray[Any]:
+    """Read one scan from an .npy file, or from the only (or the named) matrix of an .npz."""
+    if path.name.lower().endswith(".npz"):
+        archive = NpzArchive(path)
+        matrices = archive.numbers(2)
+        chosen = [name for name in matrices if key in {None, name}]
+        if len(chosen) != 1:
+            raise UnreadableFileError(
+                f"Expected one matrix (time x region) in {path}, found "
+                f"{name_first(matrices) or 'none'}; name it with --key (key=...)"
+            )
+        return archive.read(chosen[0])
+    matrix = open_npy(path)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+        raise UnreadableFileError(
+            f"Expected a matrix of numbers (time x region) in {path}, found shape {matrix.shape} "
+            f"of type {matrix.dtype}."
+        )
+    return matrix
 
-    `path`: a ``.ptseries.nii`` file. Returns: `names`, of the parcels; `n_times`, time points;
-    `tr`, repetition time in seconds; None if the series is not one of time.
-    """
-    image = _open(path)
+
+def _ptseries(path: Path) -> SeriesFile:
+    """Look at the header of a parcellated CIFTI time series."""
+    image = _open_ptseries(path)
     with explain_damage(path, "a CIFTI file"):
         series, parcels = image.header.get_axis(0), image.header.get_axis(1)
     names = tuple(str(name) for name in parcels.name)
@@ -140,17 +255,19 @@ def peek_ptseries(path: Path) -> tuple[tuple[str, ...], int, float | None]:
             f"Expected each parcel once in {path}, but names are repeated; correct the atlas."
         )
     seconds = float(series.step) if str(series.unit).upper() == "SECOND" else 0.0
-    return names, len(series), seconds if np.isfinite(seconds) and seconds > 0 else None
+    tr = seconds if np.isfinite(seconds) and seconds > 0 else None
+    return SeriesFile(
+        path, partial(_load_ptseries, path), (len(series), len(names)), names, True, tr
+    )
 
 
-def load_ptseries(path: Path) -> NDArray[Any]:
-    """Load the numbers of a parcellated time series (time, parcel)."""
-    image = _open(path)
+def _load_ptseries(path: Path) -> NDArray[Any]:
+    image = _open_ptseries(path)
     with explain_damage(path, "a CIFTI file"):
         return np.asarray(image.dataobj)
 
 
-def _open(path: Path) -> Any:  # noqa: ANN401 (nibabel has no types)
+def _open_ptseries(path: Path) -> Any:  # noqa: ANN401 (nibabel has no types)
     nib = import_extra("nibabel", "nifti")
     with explain_damage(path, "a CIFTI file"):
         image = nib.load(path)
@@ -165,179 +282,251 @@ def _open(path: Path) -> Any:  # noqa: ANN401 (nibabel has no types)
     return image
 
 
-Layout = Literal["auto", "scan-time-region", "scan-region-time"]
-
-_TEXT = (".csv", ".tsv", ".txt", ".1d")
-PTSERIES = ".ptseries.nii"
-GRETNA = "GretnaTimeCourse"
-SERIES_ENDINGS = (*_TEXT, *(f"{end}.gz" for end in _TEXT), ".npy", ".mat", PTSERIES)
-"""What the names of these files end with, in lower case."""
-
-#: The share of files that must differ from the most common size to show which axis is time.
-LEAST_DIFFERENT = 1 / 3
-
-SHORT = {"time-region": "scan-time-region", "region-time": "scan-region-time"}
-
-
-def require_layout(layout: str) -> Layout:
-    """Return a layout a user named, or raise; ``region-time`` is short for one scan's axes."""
-    name = SHORT.get(layout, layout)
-    for known in get_args(Layout):
-        if name == known:
-            return known  # type: ignore[no-any-return]
-    raise InputError(f"Expected layout to be one of {get_args(Layout)}, got {layout!r}.")
-
-
-def is_series_file(path: Path) -> bool:
-    """Tell whether a file may be one scan, by its name."""
-    return path.name.lower().endswith(SERIES_ENDINGS) and not path.name.startswith(".")
-
-
-def series_stem(path: Path) -> str:
-    """Return the name of a file without its ending."""
-    lower = path.name.lower()
-    ending = max((end for end in SERIES_ENDINGS if lower.endswith(end)), key=len, default="")
-    return path.name[: len(path.name) - len(ending)]
-
-
 @dataclass(frozen=True)
-class SeriesFile:
-    """What is known of one file before its numbers are used.
+class _TextFile:
+    """How the numbers are laid out in a text file.
 
-    `read`: returns the matrix as it is in the file; `shape`: rows and columns; 0 rows where they
-    are not counted yet. (0, 0) if it is damaged; `names`: names of the regions, if the file has
-    them; `time_first`: whether rows are time points; None if the file does not tell; `tr`:
-    repetition time in seconds, if the file tells it.
+    `n_skipped` lines stand before the first row of numbers; `names` are those of the columns;
+    `delimiter` None is any white space; the first column may number the rows (`indexed`: pandas
+    writes one, under an empty name) or name them (`labelled`: rows are regions then).
     """
 
     path: Path
-    read: Callable[[], NDArray[Any]]
-    shape: tuple[int, int]
-    names: tuple[str, ...] | None = None
-    time_first: bool | None = None
-    tr: float | None = None
+    n_skipped: int
+    n_columns: int
+    names: tuple[str, ...] | None
+    delimiter: str | None
+    indexed: bool = False
+    labelled: bool = False
 
-    @property
-    def damaged(self) -> bool:
-        """Whether reading it will raise."""
-        return self.shape == (0, 0)
+    def lines(self) -> list[str]:
+        """Return the rows of numbers, not taken apart."""
+        with _opened(self.path) as stream:
+            lines = [line for line in islice(stream, self.n_skipped, None) if line.strip()]
+        if not lines:
+            raise UnreadableFileError(
+                f"Expected rows of numbers below the header of {self.path}, found none; extract it "
+                "again."
+            )
+        return lines
 
-    @property
-    def n_regions(self) -> int | None:
-        """Number of regions; None if the file is damaged."""
-        return None if self.damaged else self.shape[1 if self.time_first else 0]
+    def load(self) -> NDArray[np.float64]:
+        """Read the numbers; empty cells and n/a become NaN."""
+        lines = self.lines()
+        if self.labelled:
+            lines = [self._split_label(line)[1] for line in lines]
+        try:
+            matrix = np.loadtxt(lines, delimiter=self.delimiter, comments=None, ndmin=2)
+        except ValueError:  # an empty cell, n/a, or damage: look at every cell
+            matrix = self._parse_cells(lines)
+        matrix = matrix[:, 1:] if self.indexed else matrix
+        if matrix.shape[1] != self.n_columns:
+            raise self._ragged(self.n_columns, [f"{matrix.shape[1]} in all rows of numbers"])
+        return matrix
 
-    def load(self) -> NDArray[Any]:
-        """Read the signals (region, time)."""
-        matrix = self.read()
-        return matrix.T if self.time_first else matrix
+    def row_names(self) -> tuple[str, ...]:
+        """Return the names that rows begin with; each must be there once."""
+        names = tuple(self._split_label(line)[0] for line in self.lines())
+        repeated = sorted({name for name in names if names.count(name) > 1 or not name})
+        if repeated:
+            raise UnreadableFileError(
+                f"Expected the name of one region at the beginning of each row of {self.path}; "
+                f"empty or repeated: {name_first(repeated)}; correct the file."
+            )
+        return names
 
+    def _split_label(self, line: str) -> tuple[str, str]:
+        label, *rest = line.strip().split(self.delimiter, 1)
+        return label.strip().strip('"'), rest[0] if rest else ""
 
-def look_at(path: Path, layout: Layout = "auto", key: str | None = None) -> SeriesFile:
-    """Look at one file; a damaged one is found too, and raises when it is read.
+    def _parse_cells(self, lines: Sequence[str]) -> NDArray[np.float64]:
+        rows = [_split(line.rstrip("\r\n"), self.delimiter) for line in lines]
+        width = self.n_columns + self.indexed
+        ragged = [
+            f"{len(row)} in line {number}"
+            for number, row in enumerate(rows, start=self.n_skipped + 1)
+            if len(row) != width
+        ]
+        if ragged:
+            raise self._ragged(width, ragged)
+        try:
+            return np.array([[_number(cell) for cell in row] for row in rows], dtype=np.float64)
+        except ValueError as error:
+            raise UnreadableFileError(
+                f"Expected numbers only below the header of {self.path} ({error}); extract it "
+                "again."
+            ) from error
 
-    `path`: a file whose name ends as in :data:`SERIES_ENDINGS`; `layout`: what the rows are;
-    ``auto`` takes what the file says, if it says; `key`: variable of a .mat file.
-    """
-    wanted = {"scan-time-region": True, "scan-region-time": False}.get(layout)
-    if wanted is None and (path.name.startswith("ROISignals_") or path.parent.name == GRETNA):
-        wanted = True  # DPABI and GRETNA have a column per region
-    try:
-        lower = path.name.lower()
-        if lower.endswith(".mat"):
-            found = peek_mat_series(path, key)
-            by_names = {found.shape[1]: True, found.shape[0]: False}
-            if found.names and wanted is None and found.shape[0] != found.shape[1]:
-                wanted = by_names[len(found.names)]
-            read = partial(load_mat_matrix, path, found.variable)
-            return SeriesFile(path, read, found.shape, found.names, wanted)
-        if lower.endswith(PTSERIES):
-            names, n_times, tr = peek_ptseries(path)
-            shape = (n_times, len(names))
-            return SeriesFile(path, partial(load_ptseries, path), shape, names, True, tr)
-        if lower.endswith(".npy"):
-            matrix = _read_npy(path)
-            return SeriesFile(path, partial(_read_npy, path), _shape(matrix), None, wanted)
-        return _look_at_text(path, wanted)
-    except UnreadableFileError as error:
-        return SeriesFile(path, partial(_raise, error), (0, 0))
-
-
-def _look_at_text(path: Path, wanted: bool | None) -> SeriesFile:
-    text = peek_text_matrix(path)
-    read = partial(load_text_matrix, path, text)
-    if text.label_column:  # each row begins with the name of its region
-        labels = row_labels(path, text)
-        shape = (len(labels), text.n_columns)
-        return SeriesFile(path, read, shape, labels, False)
-    if plain_suffix(path) == ".1d" and wanted is None:
-        wanted = True  # AFNI's and C-PAC's format: a column per region
-    if text.names is not None and wanted is not False:
-        return SeriesFile(path, read, (0, text.n_columns), text.names, True)
-    if wanted is True:
-        return SeriesFile(path, read, (0, text.n_columns), None, True)
-    rows = _shape(load_text_matrix(path, TextLayout(**vars(text))))
-    return SeriesFile(path, read, rows, None, wanted)
-
-
-def _read_npy(path: Path) -> NDArray[Any]:
-    matrix = open_npy(path)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        raise UnreadableFileError(
-            f"Expected a matrix of numbers (time x region) in {path}, found shape {matrix.shape} "
-            f"of type {matrix.dtype}."
+    def _ragged(self, width: int, found: Sequence[str]) -> UnreadableFileError:
+        return UnreadableFileError(
+            f"Expected {width} columns in every row of {self.path}, found {name_first(found)}; the "
+            "file is cut off or of another format."
         )
-    return matrix
 
 
-def _shape(matrix: NDArray[Any]) -> tuple[int, int]:
-    return (int(matrix.shape[0]), int(matrix.shape[1]))
+def _text_file(path: Path, time_first: bool | None) -> SeriesFile:
+    text = _peek_text(path)
+    if text.labelled:  # each row begins with the name of its region
+        names = text.row_names()
+        return SeriesFile(path, text.load, (len(names), text.n_columns), names, False)
+    if time_first is None and _ending(path) == ".1d":
+        time_first = True  # AFNI's and C-PAC's format: a column per region
+    if text.names is not None and time_first is not False:
+        return SeriesFile(path, text.load, (0, text.n_columns), text.names, True)
+    if time_first is True:
+        return SeriesFile(path, text.load, (0, text.n_columns), None, True)
+    return SeriesFile(path, text.load, _shape(text.load()), None, time_first)
 
 
-def _raise(error: UnreadableFileError) -> NDArray[Any]:
-    raise error
+def _peek_text(path: Path) -> _TextFile:
+    """Find out how a text file is laid out from its first lines.
+
+    A header is a line that starts with ``#`` and has as many cells as the numbers below
+    (C-PAC), a first line with a cell that is not a number, or one that counts 0, 1, 2, ...
+    or 1, 2, 3, ... (pandas). Other lines that start with ``#`` are comments.
+    """
+    with _opened(path) as stream:
+        lines = list(islice(stream, _PEEKED_LINES))
+    is_comment = [line.startswith("#") or not line.strip() for line in lines]
+    if all(is_comment):
+        raise UnreadableFileError(
+            f"Expected rows of numbers in {path}, found none; fetch or extract it again."
+        )
+    start = is_comment.index(False)
+    first = lines[start].rstrip("\r\n")
+    delimiter = _delimiter(path, first)
+    cells = _split(first, delimiter)
+    below = next((line for line in lines[start + 1 :] if line.strip()), first)
+    if _is_labelled(_split(below.rstrip("\r\n"), delimiter)):
+        headed = not _is_labelled(cells) or _is_header(cells[1:])
+        return _TextFile(path, start + headed, len(cells) - 1, None, delimiter, labelled=True)
+    if _is_header(cells):
+        indexed = cells[0] == "" and len(cells) > 1
+        names = tuple(cells[1:] if indexed else cells)
+        return _TextFile(path, start + 1, len(names), names, delimiter, indexed)
+    names_above = _names_in_comment(lines[:start], delimiter, len(cells))
+    return _TextFile(path, start, len(cells), names_above, delimiter)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    """Open a text file, plain or compressed; bytes that are no text are an error that says so."""
+    regular_file(path, "a file of numbers")
+    try:
+        if path.name.lower().endswith(".gz"):
+            with open_gzip(path) as stream:
+                yield stream
+        else:
+            with path.open(encoding="utf-8-sig") as stream:
+                yield stream
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(
+            f"Expected text in {path}, found binary data; check the format."
+        ) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UnreadableFileError(
+            f"Expected text compressed with gzip in {path}, but it is cut off or damaged "
+            f"({error}); fetch it again."
+        ) from error
+
+
+def _ending(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def _delimiter(path: Path, line: str) -> str | None:
+    if _ending(path) == ".tsv" or "\t" in line.strip():
+        return "\t"
+    if _ending(path) == ".csv" or "," in line:
+        return ";" if ";" in line and "," not in line else ","
+    return None
+
+
+def _split(line: str, delimiter: str | None) -> list[str]:
+    # C-PAC ends some rows with a tab; it separates nothing.
+    text = line.rstrip("\t ") if delimiter == "\t" else line
+    return [cell.strip().strip('"') for cell in text.split(delimiter)]
+
+
+def _is_labelled(cells: Sequence[str]) -> bool:
+    """Tell whether a line is a name followed by numbers; a header has names only."""
+    if len(cells) < 3 or _is_number(cells[0]) or cells[0] == "" or cells[0].startswith("#"):
+        return False
+    return all(_is_number(cell) or cell == "" for cell in cells[1:])
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    if not all(_is_number(cell) for cell in cells):
+        return True
+    if len(cells) < 3 or not all(cell.isdigit() for cell in cells):
+        return False
+    return [int(cell) for cell in cells] in ([*range(len(cells))], [*range(1, len(cells) + 1)])
+
+
+def _names_in_comment(
+    comments: Iterable[str], delimiter: str | None, n_columns: int
+) -> tuple[str, ...] | None:
+    for line in reversed(list(comments)):
+        for separator in (delimiter, None):
+            cells = _split(line.strip(), separator)
+            names = tuple(cell.lstrip("#").strip() for cell in cells)
+            if len(names) == n_columns and all(names):
+                return names
+    return None
+
+
+def _number(cell: str) -> float:
+    """Read a number; Python would take 1_234 for one, which no other program does."""
+    if "_" in cell:
+        raise ValueError(f"could not convert string to float: {cell!r}")
+    return float("nan") if cell.lower() in _MISSING else float(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        _number(cell or "?")  # an empty first cell is pandas' header over its index
+    except ValueError:
+        return False
+    return True
 
 
 def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[SeriesFile]:
     """Find out which axis is time where the files alone do not tell.
 
     It is certain if a number of regions is known and only one axis has it, if another file of
-    the same regions tells, or if scans differ in length: the regions are the axis that does
-    not vary. Otherwise the user is asked.
-
-    `n_regions`: how many regions the atlas has. Returns: all with a known time axis, in the order
-    given.
+    the same regions tells, if scans differ in length (the regions are the axis that does not
+    vary), or if the similarities along one axis repeat themselves from scan to scan. Otherwise
+    the user is asked.
     """
-    open_questions = [file for file in files if file.time_first is None and not file.damaged]
-    if not open_questions:
+    unclear = [file for file in files if file.time_first is None and not file.damaged]
+    if not unclear:
         return list(files)
-    told = {file.n_regions for file in files if file.time_first is not None and not file.damaged}
-    counts = told if n_regions is None else {*told, n_regions}
-    rows = [file.shape[0] for file in open_questions]
-    columns = [file.shape[1] for file in open_questions]
-    time_first = _certain(rows, columns, {count for count in counts if count is not None})
+    known = {file.n_regions for file in files if file.time_first is not None and not file.damaged}
+    counts = {count for count in (*known, n_regions) if count is not None}
+    time_first = _time_first_by_sizes([file.shape for file in unclear], counts)
     if time_first is None:
-        shapes = sorted({f"{a} x {b}" for a, b in (file.shape for file in open_questions)})
+        time_first = rows_are_time(_readable(unclear))
+    if time_first is None:
+        shapes = sorted({f"{a} x {b}" for a, b in (file.shape for file in unclear)})
         raise InputError(
             f"Expected to find out whether rows are time points or regions, but "
-            f"{open_questions[0].path} and {len(open_questions) - 1} others have no header and "
+            f"{unclear[0].path} and {len(unclear) - 1} others have no header and "
             f"their sizes ({name_first(shapes)}) allow both; say it with --layout time-region or "
             "--layout region-time (layout=...)."
         )
     return [
-        SeriesFile(f.path, f.read, f.shape, f.names, time_first, f.tr)
-        if f.time_first is None and not f.damaged
-        else f
-        for f in files
+        replace(file, time_first=time_first)
+        if file.time_first is None and not file.damaged
+        else file
+        for file in files
     ]
 
 
-def _certain(rows: list[int], columns: list[int], counts: set[int]) -> bool | None:
+def _time_first_by_sizes(shapes: Sequence[tuple[int, int]], counts: set[int]) -> bool | None:
     """Return whether rows are time, or None if both may be."""
-    if len(counts) == 1:
-        as_regions = (set(rows) == counts, set(columns) == counts)
-        if as_regions[0] != as_regions[1]:
-            return as_regions[1]
+    rows, columns = ([shape[axis] for shape in shapes] for axis in (0, 1))
+    if len(counts) == 1 and (set(rows) == counts) != (set(columns) == counts):
+        return set(columns) == counts
     if _varies(rows) and len(set(columns)) == 1:
         return True
     if _varies(columns) and len(set(rows)) == 1:
@@ -349,3 +538,57 @@ def _varies(sizes: list[int]) -> bool:
     """Tell whether sizes differ as lengths of scans do; a few odd files may be mistakes."""
     usual = max(sizes.count(size) for size in set(sizes))
     return len(sizes) - usual >= LEAST_DIFFERENT * len(sizes)
+
+
+def _readable(files: Sequence[SeriesFile]) -> Iterator[NDArray[Any]]:
+    for file in files:
+        with suppress(UnreadableFileError):
+            yield file.read()
+
+
+def rows_are_time(scans: Iterable[NDArray[Any]]) -> bool | None:
+    """Tell which axis of scans is time: the smooth one, where the other repeats itself.
+
+    The same regions are alike in everybody, while two moments have nothing in common from scan to
+    scan but how far they are apart. Returns None where the two signs do not agree (noise, drifts
+    that were not removed, a film that all of them saw), or where scans are few.
+    """
+    found = [np.nan_to_num(np.asarray(scan, np.float64)) for scan in islice(scans, MOST_COMPARED)]
+    found = [scan for scan in found if scan.shape == found[0].shape]
+    if len(found) < ENOUGH_SCANS or min(found[0].shape) < ENOUGH_SCANS:
+        return None
+    along_rows, along_columns = _repetition(found), _repetition([scan.T for scan in found])
+    rows_are_smooth = _smoothness(found) - _smoothness([scan.T for scan in found])
+    if along_columns > max(REPEATED, 2 * along_rows) and rows_are_smooth > SMOOTHER:
+        return True
+    if along_rows > max(REPEATED, 2 * along_columns) and rows_are_smooth < -SMOOTHER:
+        return False
+    return None
+
+
+def _repetition(scans: Sequence[NDArray[np.float64]], most: int = 60) -> float:
+    """Return the mean correlation between scans of the similarities between their rows.
+
+    Of similarities the mean at each distance is taken away: neighbours in time are always alike.
+    """
+    patterns = []
+    for scan in scans:
+        rows = scan[np.linspace(0, len(scan) - 1, min(most, len(scan))).astype(int)]
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        sizes = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+        unit = np.divide(centred, sizes, out=np.zeros_like(centred), where=sizes > 0)
+        similar = unit @ unit.T
+        diagonals = [np.diagonal(similar, distance) for distance in range(1, len(rows) - 2)]
+        patterns.append(np.concatenate([values - values.mean() for values in diagonals]))
+    with np.errstate(invalid="ignore"):
+        return float(np.nan_to_num(np.corrcoef(patterns))[np.triu_indices(len(patterns), 1)].mean())
+
+
+def _smoothness(scans: Sequence[NDArray[np.float64]]) -> float:
+    """Return the mean correlation of neighbours in a column, without means of rows and columns."""
+    found = []
+    for scan in scans:
+        centred = scan - scan.mean(axis=0) - scan.mean(axis=1, keepdims=True) + scan.mean()
+        power = (centred**2).sum()
+        found.append((centred[1:] * centred[:-1]).sum() / power if power else 0.0)
+    return float(np.mean(found))

@@ -41,12 +41,7 @@ _KEY = re.compile(r"[A-Za-z0-9]+")
 
 @dataclass(frozen=True)
 class BidsName:
-    """A file name taken apart.
-
-    `entities`: labels by key, in the order of the name; `suffix`: the last part, for example
-    ``timeseries`` or ``bold``; `extension`: with its first dot, for example ``.nii.gz``; may be
-    empty.
-    """
+    """A file name taken apart: labels by key, ``timeseries`` or ``bold``, ``.nii.gz``."""
 
     entities: Mapping[str, str]
     suffix: str
@@ -66,6 +61,22 @@ class BidsName:
         return _joined(self.identity)
 
     @property
+    def subject(self) -> str:
+        """The subject as BIDS tables name it, for example ``sub-01``."""
+        return f"sub-{self.entities['sub']}"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Session, task and run, as far as the name has them."""
+        keys = {"session": "ses", "task": "task", "run": "run"}
+        return {key: self.entities[e] for key, e in keys.items() if e in self.entities}
+
+    @property
+    def desc(self) -> str | None:
+        """What was done: ``preproc``, ``confounds``, ..."""
+        return self.entities.get("desc")
+
+    @property
     def parcellation(self) -> str | None:
         """The atlas the regions come from: the `seg` entity or the older `atlas`."""
         return self.entities.get("seg") or self.entities.get("atlas")
@@ -76,10 +87,7 @@ def _joined(entities: Mapping[str, str]) -> str:
 
 
 def parse_bids_name(path: str | os.PathLike[str]) -> BidsName | None:
-    """Take a file name apart.
-
-    `path`: a file; folders in front are ignored. Returns: None if the name is not one of BIDS: no
-    entity, no suffix, or an entity twice.
+    """Take a file name apart; None if it is not one of BIDS (no entity, or an entity twice).
 
     Examples
     --------
@@ -123,24 +131,13 @@ class BidsFile:
     path: Path
     name: BidsName
 
-    @property
-    def subject(self) -> str:
-        """The subject as BIDS tables name it, for example ``sub-01``."""
-        return f"sub-{self.name.entities['sub']}"
-
-    def facts(self) -> dict[str, str | None]:
-        """Return the session, task and run of the file."""
-        keys = {"session": "ses", "task": "task", "run": "run"}
-        return {fact: self.name.entities.get(key) for fact, key in keys.items()}
-
 
 def find_files(
     folder: str | os.PathLike[str], wanted: Callable[[BidsName], bool], what: str
 ) -> list[BidsFile]:
-    """Find the functional files of a derivative folder whose names are wanted.
+    """Find the functional files of a derivative (the folder of ``sub-*``) by their names.
 
-    `folder`: the derivative folder, the one that holds ``sub-*``; `wanted`: says whether a name is
-    one; `what`: what is looked for, for the message. Returns: sorted by path; at least one.
+    At least one, sorted by path; `what` is looked for, for the message.
     """
     folder = require_existing(folder, "derivative folder")
     files = []
@@ -165,11 +162,9 @@ def _where_to_look(folder: Path) -> str:
 
 
 def select_files(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> list[BidsFile]:
-    """Keep the files with the chosen labels.
+    """Keep the files with the chosen labels by entity key, at least one; None takes any.
 
-    `files`: where to choose from; `choices`: the wanted labels by entity key; None takes any. For
-    `run` also ``"combined"`` (files without a run) and ``"separate"`` (files with one). Returns:
-    at least one.
+    For `run` also ``"combined"`` (files without a run) and ``"separate"`` (files with one).
     """
     chosen = list(files)
     for key, choice in choices.items():
@@ -188,11 +183,11 @@ def select_files(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> li
 
 
 def _matches(key: str, label: str | None, choice: str | Sequence[str]) -> bool:
-    if key == "run" and choice == COMBINED_RUNS:
-        return label is None
-    if key == "run" and choice == SEPARATE_RUNS:
-        return label is not None
     wanted = [choice] if isinstance(choice, str) else [str(one) for one in choice]
+    if key == "run" and wanted == [COMBINED_RUNS]:
+        return label is None
+    if key == "run" and wanted == [SEPARATE_RUNS]:
+        return label is not None
     return label is not None and _plain(key, label) in {_plain(key, one) for one in wanted}
 
 
@@ -216,11 +211,7 @@ def entity_labels(entity: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
 
 
 def choose_atlas(found: Sequence[str], wanted: str | None, what: str = "scans") -> str:
-    """Return the atlas to read; where there are several one must be named.
-
-    `found`: the atlas of every scan (or region) that was found; `wanted`: what was asked for;
-    `what`: what is counted, for the message.
-    """
+    """Return the atlas to read; where there are several in what was found one must be named."""
     counts = Counter(found)
     known = [f"{name} ({counts[name]} {what})" for name in sorted(counts)]
     if wanted is None and len(known) > 1:
