@@ -151,12 +151,12 @@ def read_arrays(
         return read_cube(source, key, time_first, table, by_position)
     folder = source if source.is_dir() else source.parent
     paths = _files(folder, pattern if source.is_dir() else glob.escape(source.name))
-    table_path = Path(labels) if labels is not None else None
-    if table_path is None and source.is_dir():
-        table_path = _table_beside(folder, paths, file_names)
-    table = None if table_path is None else read_label_table(table_path, id_column)
-    if table is not None:
-        paths = [path for path in paths if not _same_file(path, table.source)]
+    tables = [Path(labels)] if labels is not None else []
+    if source.is_dir() and not tables:
+        tables = _tables_beside(folder, paths, file_names)
+    table = read_label_table(tables[0], id_column) if tables else None
+    left_out = {os.path.realpath(path) for path in tables}
+    paths = [path for path in paths if os.path.realpath(path) not in left_out]
     named = _named(paths, folder, file_names)
     files = [look_at(one.path, time_first, key) for one in named]
     chosen = [REGION_SETS[name] for name in regions or () if name in REGION_SETS]
@@ -165,23 +165,19 @@ def read_arrays(
     return scans if table is None else attach_labels(scans, table)
 
 
-def _same_file(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _table_beside(folder: Path, paths: Sequence[Path], file_names: str | None) -> Path | None:
-    """Return the table in a folder of scans that names them."""
+def _tables_beside(folder: Path, paths: Sequence[Path], file_names: str | None) -> list[Path]:
+    """Return the tables in a folder of scans that name them, the one with labels first."""
     tables = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in TABLES]
     tables = [path for path in tables if has_id_column(path)]
     scans = _named([path for path in paths if path not in tables], folder, file_names)
     names = [name for one in scans for name in (one.subject, one.scan_id)]
     found = [path for path in tables if names_any(read_label_table(path), names)]
-    found = [path for path in found if path.name == "participants.tsv"] or found
-    if len(found) > 1:
+    found.sort(key=lambda path: path.name != "participants.tsv")
+    if len(found) > 1 and found[0].name != "participants.tsv":
         raise InputError(
             f"Several tables name the scans: {name_first(found)}; choose one with --labels."
         )
-    return found[0] if found else None
+    return found
 
 
 def _files(folder: Path, pattern: str | None) -> list[Path]:
