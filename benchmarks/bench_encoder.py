@@ -1,6 +1,7 @@
 """CPU time, memory and arithmetic rate of the encoder against a straightforward loop.
 
     python benchmarks/bench_encoder.py [--subjects 904] [--epochs 50] [--timed-epochs 3]
+    python benchmarks/bench_encoder.py --large
 
 904 x 5 windows of 33 x 70, 16 heads of width 32, two threads. Each measurement runs in its
 own process, one after the other; figures are CPU seconds, because the machine may be shared.
@@ -10,6 +11,9 @@ plain       the same work from `plain_encoder.py`: heads in a loop, every map ke
 sleepy      plain again with OMP_WAIT_POLICY=PASSIVE: torch's threads sleep while they wait
             for each other instead of burning CPU time
 products    nothing but the matrix products of one epoch, of the same shapes, PASSIVE too
+
+--large: what a training and the panel cost with 400 regions and 1200 time points, for the table
+of docs/choosing.md.
 
 Expected: ratio of CPU time at least 3, of memory at most 1/5, rate at least 40 % of the
 products alone. Memory is the peak above what the process holds before training starts.
@@ -30,6 +34,9 @@ REGIONS, LENGTH, WINDOWS, HEADS, DIM, BATCH = 33, 70, 5, 16, 32, 64
 
 def main() -> None:
     options = parse()
+    if options.large:
+        large()
+        return
     if options.part:
         print(json.dumps(PARTS[options.part](options)))
         return
@@ -48,12 +55,35 @@ def main() -> None:
     report(found, options)
 
 
+def large() -> None:
+    """Print CPU seconds per sample: one epoch, and the panel."""
+    from sclcs import compute, simulate_cohort
+    from sclcs.coresets import train_encoder
+
+    regions, length = 400, 1200
+    cohort = simulate_cohort(8, 5, regions, length=length, stride=length, seed=1)
+    seconds = {}
+    for epochs in (1, 1, 5):  # the first loads torch
+        start = time.process_time()
+        train_encoder(cohort, epochs=epochs, device="cpu")
+        seconds[epochs] = time.process_time() - start
+    scans = [sample.T for sample in cohort.signals[:3]]
+    compute(scans[:1], "panel")  # compiles
+    start = time.process_time()
+    compute(scans, "panel")
+    panel = (time.process_time() - start) / len(scans)
+    print(f"{regions} regions x {length} time points, CPU seconds of one sample")
+    print(f"one epoch of the encoder {(seconds[5] - seconds[1]) / 4 / len(cohort):.4f}")
+    print(f"panel {panel:.3f}")
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--subjects", type=int, default=904)
     parser.add_argument("--epochs", type=int, default=50, help="epochs of the memory figures")
     parser.add_argument("--timed-epochs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--large", action="store_true")
     parser.add_argument("--part", choices=list(PARTS))
     return parser.parse_args()
 

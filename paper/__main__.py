@@ -91,6 +91,8 @@ def paper(
         summaries = {name: summary}
     for made, summary in summaries.items():
         _print_tables(made, summary, folder / made if name == ALL else folder)
+    if toy:
+        typer.echo("A toy run shows the machinery: its numbers say nothing about any method.")
 
 
 def _print_tables(name: str, summary: pd.DataFrame, folder: Path) -> None:

@@ -161,10 +161,10 @@ def _draw(outcome: Outcome) -> Figure:
     for panel, what in zip(axes[0], kinds, strict=True):
         for task, colour in zip(dict.fromkeys(shown["task"]), colours, strict=False):
             part = shown[(shown["what"] == what) & (shown["task"] == task)]
-            places = range(len(part))
+            ticks = range(len(part))
             error = part["std"].fillna(0.0)
-            panel.errorbar(places, part["mean"], error, marker="o", color=colour, label=str(task))
-            panel.set_xticks(places, part["value"].astype(str), rotation=45, ha="right")
+            panel.errorbar(ticks, part["mean"], error, marker="o", color=colour, label=str(task))
+            panel.set_xticks(ticks, part["value"].astype(str), rotation=45, ha="right")
         panel.set_ylim(0, 1.03)
         finish(panel, what, "", "nDCG@10" if what == kinds[0] else "")
     axes[0][0].legend(frameon=False, fontsize=8)

@@ -121,11 +121,11 @@ def agreement_rows(
 
 
 def regret_of_choice(full: pd.Series, core: pd.Series) -> float:
-    """Return what the operator that looks best loses on everybody, of best minus median."""
+    """Return what the operator that looks best loses on all samples (1: as bad as the median)."""
     known = full.to_numpy(dtype=np.float64)
     looks = core.reindex(full.index).where(full.notna(), -np.inf).fillna(-np.inf).to_numpy()
-    place = int(looks.argmax())
-    return regret(known, known[place]) if np.isfinite(looks[place]) else float("nan")
+    chosen = int(looks.argmax())
+    return regret(known, known[chosen]) if np.isfinite(looks[chosen]) else float("nan")
 
 
 def ceiling_rows(scorer: Scorer, task: str, splits: int, seed: int) -> Iterator[Row]:
@@ -171,7 +171,7 @@ def agreement_and_yardsticks(
 def yardstick_rows(
     setup: Setup, scorer: Scorer, cell: Cell, subsets: Subsets | None = None
 ) -> list[Row]:
-    """Compare the scores on everybody with a yardstick's.
+    """Compare the scores on the full cohort with a yardstick's.
 
     Parameters
     ----------

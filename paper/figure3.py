@@ -33,7 +33,7 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
         count = max(1, round(SHARE * len(order)))
         rows = []
         for group, members in zip(GROUPS, (order[:count], order[-count:]), strict=True):
-            ids = [run.sample_ids[place] for place in members]
+            ids = [run.sample_ids[row] for row in members]
             maps = {epoch: run.maps(setup.cohort, ids, epoch) for epoch in sorted(run.snapshots)}
             last = maps[max(maps)]
             for epoch, found in maps.items():

@@ -82,7 +82,7 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
     caption = (
         "When trainings settle: the first epoch from which the smoothed curve stays within 10 % "
         "of its range around its end. The paper trains 1000 epochs and says that perturbation "
-        "settles at about 500 (in another place: about 50)."
+        "settles at about 500 (elsewhere: about 50)."
     )
     return [Table("convergence", caption, header, rows)]
 

@@ -223,9 +223,9 @@ def _draw(outcome: Outcome) -> Figure:
         for column, (score, _) in enumerate(SHOWN):
             part = shown[(shown["task"] == task) & (shown["score"] == score)]
             panel = axes[row][column]
-            places = range(len(part))
-            panel.errorbar(part["mean"], places, xerr=part["std"].fillna(0.0), fmt="o", color=BLUE)
-            panel.set_yticks(places, part["method"] if column == 0 else [""] * len(part))
+            ticks = range(len(part))
+            panel.errorbar(part["mean"], ticks, xerr=part["std"].fillna(0.0), fmt="o", color=BLUE)
+            panel.set_yticks(ticks, part["method"] if column == 0 else [""] * len(part))
             panel.set_xlim(0, 1.03)
             finish(panel, f"{task}: {score}", "nDCG@10")
     return figure

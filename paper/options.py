@@ -224,10 +224,10 @@ class Options:
 
         The rest only decides which cells there are.
         """
-        facts = asdict(self) | {"classifier_epochs": self.baseline_epochs}
+        values = asdict(self) | {"classifier_epochs": self.baseline_epochs}
         for name in (*WHICH_CELLS, "seed"):
-            facts.pop(name)
-        return facts
+            values.pop(name)
+        return values
 
 
 def _fixed(value: object) -> object:

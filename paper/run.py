@@ -196,10 +196,10 @@ def run_experiment(
     cells = experiment.cells(setup)
     _measure(experiment, setup, cells, book)
     measured = book.table(cells)
-    facts = _facts(experiment, setup, len(cells), command)
-    facts["cpu_seconds"] = round(book.cpu_seconds, 1)
-    facts["seconds_of_this_run"] = round(time.perf_counter() - started, 1)
-    return _write(experiment, setup, measured, folder, facts)
+    record = _record(experiment, setup, len(cells), command)
+    record["cpu_seconds"] = round(book.cpu_seconds, 1)
+    record["seconds_of_this_run"] = round(time.perf_counter() - started, 1)
+    return _write(experiment, setup, measured, folder, record)
 
 
 def run_all(
@@ -232,7 +232,7 @@ def run_all(
 
 def _own_folder(out: str | os.PathLike[str]) -> Path:
     folder = Path(out)
-    if any(place.exists() and not place.is_dir() for place in (folder, *folder.parents)):
+    if any(path.exists() and not path.is_dir() for path in (folder, *folder.parents)):
         raise InputError(f"Expected out to be a folder, new or of this experiment, got {folder}.")
     return folder
 
@@ -282,7 +282,9 @@ def _measure(experiment: Experiment, setup: Setup, cells: list[Any], book: CellB
             ticker.advance()
 
 
-def _facts(experiment: Experiment, setup: Setup, cells: int, command: str | None) -> dict[str, Any]:
+def _record(
+    experiment: Experiment, setup: Setup, cells: int, command: str | None
+) -> dict[str, Any]:
     cohort = setup.cohort
     return {
         **experiment.to_dict(),
@@ -329,20 +331,20 @@ def _write(
     setup: Setup,
     measured: pd.DataFrame,
     folder: Path,
-    facts: dict[str, Any],
+    record: dict[str, Any],
 ) -> pd.DataFrame:
     from sclcs.report import save_figure
 
     write_text(folder / "cells.csv", _csv(measured))
-    place = write_text(folder / "summary.csv", _csv(experiment.summarise(measured)))
-    summary = pd.read_csv(place)  # tables show the file's digits, whoever makes them again
+    path = write_text(folder / "summary.csv", _csv(experiment.summarise(measured)))
+    summary = pd.read_csv(path)  # tables show the file's digits, whoever makes them again
     tables = experiment.tables(summary)
     write_text(folder / "table.md", "\n".join(table.markdown() for table in tables))
     write_text(folder / "table.tex", "\n".join(table.latex() for table in tables))
     figure = experiment.draw(Outcome(setup, measured, summary))
     for ending in ("png", "svg"):
         save_figure(figure, folder / f"figure.{ending}", FIGURE_DPI)
-    write_json(folder / "config.json", plain(facts))
+    write_json(folder / "config.json", plain(record))
     return summary
 
 

@@ -90,23 +90,23 @@ class Scorer:
         list of DataFrame
             Operators by scores; NaN where a score does not exist.
         """
-        places = [self._place("scores", task, core) for task, core in requests]
-        known = {place: self._current(self._read(place)) for place in dict.fromkeys(places)}
+        paths = [self._path("scores", task, core) for task, core in requests]
+        known = {path: self._current(self._read(path)) for path in dict.fromkeys(paths)}
         todo = {
-            place: request
-            for place, request in zip(places, requests, strict=True)
-            if not set(self.operators) <= set(known[place].index)
+            path: request
+            for path, request in zip(paths, requests, strict=True)
+            if not set(self.operators) <= set(known[path].index)
         }
         if todo:
             known |= self._evaluate(todo, known)
-        return [self._shared(known[place]) for place in places]
+        return [self._shared(known[path]) for path in paths]
 
     def _evaluate(
         self,
         todo: dict[Path, tuple[str, CoreSet | None]],
         known: dict[Path, pd.DataFrame],
     ) -> dict[Path, pd.DataFrame]:
-        missing = {name for place in todo for name in set(self.operators) - set(known[place].index)}
+        missing = {name for path in todo for name in set(self.operators) - set(known[path].index)}
         wanted = [name for name in self.operators if name in missing]
         asked = [self._criteria(task) for task, _ in todo.values()]
         inquiries = [
@@ -115,15 +115,15 @@ class Scorer:
         ]
         answers = evaluate(self.source, wanted, inquiries, n_jobs=self._jobs)
         found = {}
-        for place, answer, criteria in zip(todo, answers, asked, strict=True):
+        for path, answer, criteria in zip(todo, answers, asked, strict=True):
             points = {score: answer.point[row.name] for score, row in criteria.items()}
             new = pd.DataFrame(points, index=answer.operators)
-            kept = known[place].drop(index=wanted, errors="ignore")
-            found[place] = pd.concat([kept, new]) if len(kept) else new
-            columns = {name: found[place][name].to_numpy(dtype=np.float64) for name in self.scores}
-            names = [str(name) for name in found[place].index]
+            kept = known[path].drop(index=wanted, errors="ignore")
+            found[path] = pd.concat([kept, new]) if len(kept) else new
+            columns = {name: found[path][name].to_numpy(dtype=np.float64) for name in self.scores}
+            names = [str(name) for name in found[path].index]
             stamps = [self._version(name) for name in names]
-            _write(place, columns | {"operators": np.array(names), "versions": np.array(stamps)})
+            _write(path, columns | {"operators": np.array(names), "versions": np.array(stamps)})
         return found
 
     def _version(self, name: str) -> str:
@@ -145,15 +145,15 @@ class Scorer:
 
         Columns 2i and 2i + 1 are the two halves of split i.
         """
-        place = self._place("halves", task, None, splits=splits, seed=seed)
-        if not place.exists():
+        path = self._path("halves", task, None, splits=splits, seed=seed)
+        if not path.exists():
             question = self._question(task, None)
             criteria = self._criteria(task)
             halves = question.halves(splits, seed)
             inquiry = Inquiry(question, tuple(criteria.values()), halves)
             (answer,) = evaluate(self.source, self.operators, [inquiry], n_jobs=self._jobs)
-            _write(place, {score: answer.drawn[row.name] for score, row in criteria.items()})
-        with np.load(place, allow_pickle=False) as stored:
+            _write(path, {score: answer.drawn[row.name] for score, row in criteria.items()})
+        with np.load(path, allow_pickle=False) as stored:
             return {score: share_scores(stored[score], self._groups) for score in self.scores}
 
     def _criteria(self, task: str) -> dict[str, Criterion]:
@@ -171,16 +171,16 @@ class Scorer:
             n_timepoints=self.source.n_timepoints,
         )
 
-    def _place(
+    def _path(
         self, kind: str, task: str, core: CoreSet | None, *, splits: int = 0, seed: int = 0
     ) -> Path:
         """Return the file of scores: another one whenever what they depend on is different."""
         inputs: dict[str, Any] = {"cohort": self.source.fingerprint}
         if core is not None:
             order = id_order(core.sample_ids)
-            inputs["samples"] = [core.sample_ids[place] for place in order]
+            inputs["samples"] = [core.sample_ids[row] for row in order]
             if core.weight is not None:
-                inputs["weights"] = [float(core.weight[place]) for place in order]
+                inputs["weights"] = [float(core.weight[row]) for row in order]
         if splits:  # one file for all operators, which is not added to
             inputs["operators"] = self._versions
         criteria = self._criteria(task).values()
@@ -207,16 +207,16 @@ class Scorer:
         shared = {name: share_scores(chosen[name].to_numpy(), self._groups) for name in self.scores}
         return pd.DataFrame(shared, index=self.operators)
 
-    def _read(self, place: Path) -> pd.DataFrame:
-        if not place.exists():
+    def _read(self, path: Path) -> pd.DataFrame:
+        if not path.exists():
             return pd.DataFrame(columns=[*self.scores, "versions"], dtype=np.float64)
-        with np.load(place, allow_pickle=False) as stored:
+        with np.load(path, allow_pickle=False) as stored:
             columns = {name: stored[name] for name in (*self.scores, "versions")}
             return pd.DataFrame(columns, index=stored["operators"])
 
 
-def _write(place: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     content = io.BytesIO()
     np.savez(content, **arrays)  # type: ignore[arg-type]
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(place, content.getvalue())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, content.getvalue())

@@ -188,7 +188,7 @@ class Experiment:
     version: int = 1
 
     def to_dict(self) -> dict[str, str]:
-        """Return the facts as JSON values."""
+        """Return name, title and table as JSON values."""
         return {"name": self.name, "title": self.title, "paper": self.paper}
 
 

@@ -185,8 +185,8 @@ def agreement_tables(
         tuple(map(str, values if isinstance(values, tuple) else (values,))): part
         for values, part in summary.groupby(list(by), sort=False)
     }
-    facts = [dict(zip(by, values, strict=True)) for values in groups]
-    named = list(zip(facts, groups.values(), strict=True))
+    names = [dict(zip(by, values, strict=True)) for values in groups]
+    named = list(zip(names, groups.values(), strict=True))
     shown = [
         (known, part)
         for score, gain in SHOWN
@@ -234,7 +234,7 @@ def main_table(summary: pd.DataFrame) -> Table:
         parts.append(part.assign(measure=word))
     words = [str(part["measure"].iloc[0]) for part in parts]
     caption = (
-        "nDCG@10 with the ranking on everybody, in percent: ours, the paper's below. F: "
+        "nDCG@10 with the ranking on the full cohort, in percent: ours, the paper's below. F: "
         "fingerprinting, D: diagnosis, with the share of the samples."
     )
     return _paper_shaped("main", caption, pd.concat(parts), words, ("method",))
@@ -301,15 +301,15 @@ def _three(row: Mapping[Any, Any] | pd.Series) -> tuple[float, float, int]:
     return float(row["mean"]), float(row["std"]), int(row["n"])
 
 
-def _words(facts: Mapping[str, str], what: str, measures: Sequence[str]) -> str:
+def _words(group: Mapping[str, str], what: str, measures: Sequence[str]) -> str:
     shown = (
-        "Regret: what the operator that looks best on the core-set loses on everybody, in percent "
-        "of best minus median"
+        "Regret: what the operator that looks best on the core-set loses on the full cohort, in "
+        "percent of the distance from best to median"
         if measures == [REGRET]
-        else f"Agreement with the ranking on everybody, nDCG in percent, gain `{facts['gain']}`"
+        else f"Agreement with the full cohort's ranking, nDCG in percent, gain `{group['gain']}`"
     )
     return (
-        f"{what}. {shown}. Score: {SCORE_WORDS[facts['score']]}. Mean ±std, the paper's below; "
+        f"{what}. {shown}. Score: {SCORE_WORDS[group['score']]}. Mean ±std, the paper's below; "
         "*: some draws have no score."
     )
 
@@ -324,8 +324,8 @@ def _paper_shaped(
     for row in part.to_dict(orient="records"):
         alone = row["method"] in YARDSTICKS  # without a core-set there is no size
         key = tuple(str(row.get(column, "")).replace("nan", "") for column in row_keys)
-        places = ratios[row["measure"]] if alone else [row["ratio"]]
-        rows.setdefault(key, {}).update({(row["measure"], ratio): row for ratio in places})
+        sizes = ratios[row["measure"]] if alone else [row["ratio"]]
+        rows.setdefault(key, {}).update({(row["measure"], ratio): row for ratio in sizes})
     order = method_order([key[0] for key in rows])
     lines = []
     for key in sorted(rows, key=lambda key: (order.index(key[0]), *key[1:])):
@@ -382,11 +382,11 @@ def curves_by_ratio(axes: Axes, part: pd.DataFrame, title: str, y: str) -> None:
     part = part[~part["method"].isin(YARDSTICKS)]  # they have no size
     for method, line in part.groupby("method", sort=False):
         ordered = line.sort_values("ratio")
-        places = range(len(ordered))
+        ticks = range(len(ordered))
         colour, style = HIGHLIGHTS.get(str(method), ("#c9ced6", "-"))
         known = str(method) in HIGHLIGHTS
         axes.plot(
-            places,
+            ticks,
             ordered["mean"],
             style,
             color=colour,
@@ -396,7 +396,7 @@ def curves_by_ratio(axes: Axes, part: pd.DataFrame, title: str, y: str) -> None:
         )
         if method == "random":
             low, high = ordered["mean"] - ordered["std"], ordered["mean"] + ordered["std"]
-            axes.fill_between(places, low, high, color=INK, alpha=0.08, linewidth=0)
+            axes.fill_between(ticks, low, high, color=INK, alpha=0.08, linewidth=0)
     ratios = sorted(set(part["ratio"]))
     axes.set_xticks(range(len(ratios)), [f"{100 * ratio:g} %" for ratio in ratios])
     finish(axes, title, "share of the samples", y)
@@ -431,9 +431,9 @@ def paired_bars(
     names = method_order(list(part["method"]))
     for shift, value, colour in zip((-0.19, 0.19), values, (MUTED, BLUE), strict=False):
         rows = part[part[by] == value].set_index("method").reindex(names)
-        places = [place + shift for place in range(len(names))]
+        ticks = [tick + shift for tick in range(len(names))]
         axes.bar(
-            places,
+            ticks,
             rows["mean"],
             0.36,
             yerr=rows["std"].fillna(0.0),

@@ -93,8 +93,8 @@ def _draw(outcome: Outcome) -> Figure:
     task = outcome.setup.options.tasks[-1]
     shown = _named(outcome.summary)
     shown = shown[shown["label"].isin(["", task])]
-    for place, (measure, name) in enumerate(MEASURES.items()):
-        panel = axes[place // 2][place % 2]
+    for index, (measure, name) in enumerate(MEASURES.items()):
+        panel = axes[index // 2][index % 2]
         curves_by_ratio(panel, shown[shown["measure"] == measure], name, "")
     axes[0][0].legend(frameon=False, fontsize=7)
     return figure

@@ -1,7 +1,7 @@
 """Shorter windows, and none: the same scans cut into windows of 50 time points every 45, or whole.
 
-Whole scans give the paper's static networks. A person has one, so that they are ranked for labels
-only, and no encoder can be trained on them: what is compared is their ranking on everybody.
+Whole scans give the paper's static networks. A subject has one, so that they are ranked for labels
+only, and no encoder can be trained on them: rankings on the full cohort are compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from paper.tables import Table
 from sclcs._core import InputError
 from sclcs.cohort import Cohort, Scan, Scans
 
-NOT_FACTS = ("subject", "window", "scan", "start")
+NOT_LABELS = ("subject", "window", "scan", "start")
 
 
 def recut(cohort: Cohort, length: int, stride: int) -> Cohort:
@@ -56,19 +56,19 @@ def recut(cohort: Cohort, length: int, stride: int) -> Cohort:
             "The windows were standardised one by one, so scans cannot be put back together; "
             "import the cohort with --zscore none."
         )
-    facts = [name for name in cohort.samples.columns if name not in NOT_FACTS]
+    labels = [name for name in cohort.samples.columns if name not in NOT_LABELS]
     signals, subjects, names, rows = [], [], [], []
-    places = pd.Series(np.arange(len(cohort)), index=cohort.samples.index)
+    rows_of = pd.Series(np.arange(len(cohort)), index=cohort.samples.index)
     for scan, windows in cohort.samples.groupby("scan", sort=False):
         starts = windows["start"].to_numpy(dtype=np.int64)
-        members = places[windows.index].to_numpy()
+        members = rows_of[windows.index].to_numpy()
         signals.append(_joined(str(scan), np.asarray(cohort.signals[members]), starts))
         subjects.append(str(windows["subject"].iloc[0]))
         names.append(str(scan))
         rows.append(windows.iloc[0])
     scans = Scans(
         [
-            Scan(name, who, lambda whole=whole: whole, {fact: row[fact] for fact in facts})  # type: ignore[misc]
+            Scan(name, who, lambda whole=whole: whole, {label: row[label] for label in labels})  # type: ignore[misc]
             for name, who, whole, row in zip(names, subjects, signals, rows, strict=True)
         ],
         cohort.regions,
@@ -84,9 +84,9 @@ def _joined(
     n_regions, length = windows.shape[1:]
     first, end = int(starts[order[0]]), int(starts[order[-1]]) + length
     whole = np.full((n_regions, end - first), np.nan, dtype=np.float32)
-    for place in order:
-        begin = int(starts[place]) - first
-        whole[:, begin : begin + length] = windows[place]
+    for window in order:
+        begin = int(starts[window]) - first
+        whole[:, begin : begin + length] = windows[window]
     if np.isnan(whole).any():
         raise InputError(
             f"The windows of scan {scan} leave gaps, so it cannot be put back together; cut the "
@@ -163,9 +163,9 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
     return agreement_tables(summary, ("windows", "task", "score", "gain"), _caption)
 
 
-def _caption(facts: dict[str, str]) -> str:
-    length, stride = PAPER_CUT if facts["windows"] == "usual" else OTHER_CUT
-    return f"Windows {length}/{stride} ({facts['windows']}), {facts['task']}"
+def _caption(group: dict[str, str]) -> str:
+    length, stride = PAPER_CUT if group["windows"] == "usual" else OTHER_CUT
+    return f"Windows {length}/{stride} ({group['windows']}), {group['task']}"
 
 
 def _draw(outcome: Outcome) -> Figure:

@@ -49,8 +49,8 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
     return [*tables, *versus_random(summary)]
 
 
-def _caption(facts: dict[str, str]) -> str:
-    return TASKS.get(facts["task"], facts["task"])
+def _caption(group: dict[str, str]) -> str:
+    return TASKS.get(group["task"], group["task"])
 
 
 def _draw(outcome: Outcome) -> Figure:

@@ -34,7 +34,7 @@ def _cells(setup: Setup) -> list[Cell]:
 def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
     from sclcs.spi import catalogue
 
-    facts = catalogue()[["family", "implemented", "pyspi_seconds"]].to_dict(orient="index")
+    operators = catalogue()[["family", "implemented", "pyspi_seconds"]].to_dict(orient="index")
     store = setup.store()
     ours = store.status().groupby("spi")["seconds"].sum() / len(store)
     for cell in track(cells, "costs"):
@@ -42,7 +42,7 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
             yield cell, [_time_selector(setup, cell["name"])]
         else:
             seconds = float(ours.get(cell["name"], np.nan))
-            known = {str(name): value for name, value in facts[cell["name"]].items()}
+            known = {str(name): value for name, value in operators[cell["name"]].items()}
             yield cell, [known | {"seconds": seconds}]
 
 
@@ -88,11 +88,11 @@ def _bins(operators: pd.DataFrame) -> Table:
     rows = [
         [
             f"{low:g} to {high:g}",
-            str(pyspi[place]),
-            str(ours[place]),
+            str(pyspi[index]),
+            str(ours[index]),
             str(printed.get(high, "–")),
         ]
-        for place, (low, high) in enumerate(pairwise(BINS))
+        for index, (low, high) in enumerate(pairwise(BINS))
     ]
     header = ["seconds per sample", "pyspi, 33 x 70", "sclcs, this cohort", "paper, 33 x 240"]
     caption = (

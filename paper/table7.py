@@ -81,8 +81,8 @@ def _summarise(what: str, measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tables(what: str, summary: pd.DataFrame) -> list[Table]:
-    def caption(facts: dict[str, str]) -> str:
-        return f"Ranking for {facts['task']}, {WORDS[what]}"
+    def caption(group: dict[str, str]) -> str:
+        return f"Ranking for {group['task']}, {WORDS[what]}"
 
     return agreement_tables(summary, ("task", "score", "gain"), caption, ("method", what))
 

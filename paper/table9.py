@@ -76,8 +76,8 @@ def _tables(summary: pd.DataFrame) -> list[Table]:
     return agreement_tables(summary, by, _caption)
 
 
-def _caption(facts: dict[str, str]) -> str:
-    return f"{facts['operators']} operators ({facts['compared']}), {facts['task']}"
+def _caption(group: dict[str, str]) -> str:
+    return f"{group['operators']} operators ({group['compared']}), {group['task']}"
 
 
 def _draw(outcome: Outcome) -> Figure:

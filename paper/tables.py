@@ -91,8 +91,8 @@ class Table:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         shown = [
             "  ".join(
-                cell.ljust(width) if place == 0 else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+                cell.ljust(width) if column == 0 else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in lines
         ]

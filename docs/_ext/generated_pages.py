@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from benchmark_pages import benchmarks_page
 from calibration import calibration
+from core_set_pages import costs_table, losses_table
 from experiment_pages import (
     experiment_section,
     experiments_table,
@@ -136,6 +137,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "plan_check_table.md": plan_check_table,
     "experiments_table.md": experiments_table,
     "main_table.md": main_section,
+    "core_set_costs_table.md": costs_table,
+    "core_set_losses_table.md": losses_table,
 }
 PAGES |= {
     f"experiment_{name}_table.md": partial(experiment_section, name) for name in section_names()

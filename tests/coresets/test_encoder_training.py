@@ -1,4 +1,7 @@
 import itertools
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -341,6 +344,33 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
     resumed = trained_encoder(trainable, cache=tmp_path, **long)
     assert np.array_equal(resumed.scores, trained_encoder(trainable, cache=False, **long).scores)
     assert [path.is_dir() for path in (tmp_path / "encoder").iterdir()] == [True]
+
+
+SELECT = """
+import sys
+from sclcs import simulate_cohort, select
+cohort = simulate_cohort(12, 3, 6, length=40, seed=1)
+core = select(cohort, "sclcs", 0.3, epochs=400, heads=4, dim=8, cache=sys.argv[1])
+print(core.score.tolist())
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_process_is_resumed_with_the_same_bits(tmp_path):
+    def start(cache):
+        return subprocess.Popen([sys.executable, "-c", SELECT, str(cache)], stdout=subprocess.PIPE)
+
+    whole = start(tmp_path / "whole").communicate(timeout=300)[0]
+    killed = start(tmp_path / "killed")
+    while not list((tmp_path / "killed").glob("encoder/*.checkpoint")):
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    (checkpoint,) = (tmp_path / "killed" / "encoder").glob("*.checkpoint")
+    assert 0 < torch.load(checkpoint, weights_only=True)["epoch"] < 400
+    assert start(tmp_path / "killed").communicate(timeout=300)[0] == whole
+    assert not checkpoint.exists()
 
 
 @pytest.mark.parametrize("harm", ["gone", "edited"])

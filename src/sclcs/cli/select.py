@@ -79,8 +79,8 @@ def _require_new(out: Path) -> None:
 def _announce(core: CoreSet, out: Path, json: bool) -> None:
     n_subjects = len(set(core.subjects or ()))
     if json:
-        facts = {"coreset": str(out), "samples": len(core), "subjects": n_subjects}
-        print_json({**facts, "method": core.method, "seed": core.seed})
+        info = {"coreset": str(out), "samples": len(core), "subjects": n_subjects}
+        print_json({**info, "method": core.method, "seed": core.seed})
         return
     typer.echo(f"{core.method}: {len(core)} samples of {n_subjects} subjects")
     typer.echo(f"Core-set: {out}")

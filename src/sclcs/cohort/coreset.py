@@ -63,7 +63,7 @@ class CoreSet:
         How many samples of the cohort each chosen one stands for; positive. None means
         that all count the same.
     subjects : sequence of str, optional
-        The subject of each sample, kept so that ``core.csv`` can be read by a person.
+        The subject of each sample, kept for readers of ``core.csv``.
     fingerprint : str, optional
         :attr:`Cohort.fingerprint` of the cohort the samples were chosen from.
 
@@ -111,11 +111,11 @@ class CoreSet:
         return f"CoreSet({len(self)} samples, method {self.method!r}{weighted})"
 
     def _repr_html_(self) -> str:
-        facts = {"method": self.method, "seed": self.seed, "weighted": self.weight is not None}
+        info = {"method": self.method, "seed": self.seed, "weighted": self.weight is not None}
         shown = self.table.head(SHOWN)
         more = [f"and {len(self) - SHOWN} more samples"] if len(self) > SHOWN else []
         rows = shown.itertuples(index=False)
-        return card(f"Core-set of {len(self)} samples", facts, list(shown.columns), rows, more)
+        return card(f"Core-set of {len(self)} samples", info, list(shown.columns), rows, more)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -150,14 +150,14 @@ class CoreSet:
             If a sample is not known; the message names it.
         """
         names = pd.Index(np.array(list(known), dtype=object))
-        places = names.get_indexer(pd.Index(np.array(self.sample_ids, dtype=object)))
-        unknown = [name for name, row in zip(self.sample_ids, places, strict=True) if row < 0]
+        rows = names.get_indexer(pd.Index(np.array(self.sample_ids, dtype=object)))
+        unknown = [name for name, row in zip(self.sample_ids, rows, strict=True) if row < 0]
         if unknown:
             raise UnknownNameError(
                 f"Every sample of the core-set must be in the cohort, but {len(unknown)} of "
                 f"{len(self)} are not: {name_first(unknown)}; was it chosen from another cohort?"
             )
-        return np.asarray(places, dtype=np.int64)
+        return np.asarray(rows, dtype=np.int64)
 
     def require_cohort(self, fingerprint: str, provenance: Mapping[str, Any]) -> None:
         """Raise if it was chosen from another cohort.
@@ -227,20 +227,20 @@ class CoreSet:
     def open(cls, path: str | os.PathLike[str]) -> CoreSet:
         """Read a core-set written by :meth:`save`, or any CSV with a column ``sample_id``."""
         path = require_existing(path, "core-set (a CSV file)")
-        facts = read_sidecar(path, KIND) or {}
+        stored = read_sidecar(path, KIND) or {}
         columns = _from_csv(path)
-        if facts:  # written by us: texts like formulas are marked
-            texts = ("sample_id", "subject")
-            columns |= {n: [unguard_cell(c) for c in columns[n]] for n in texts if n in columns}
+        if stored:  # written by us: strings like formulas are marked
+            marked = {"sample_id", "subject"} & set(columns)
+            columns |= {name: [unguard_cell(cell) for cell in columns[name]] for name in marked}
         return cls(
             columns["sample_id"],
-            method=str(facts.get("method", "given")),
-            parameters=facts.get("parameters", {}),
-            seed=facts.get("seed"),
-            score=_optional(path, columns, "score", bool(facts.get("scored", True))),
-            weight=_optional(path, columns, "weight", bool(facts.get("weighted", True))),
+            method=str(stored.get("method", "given")),
+            parameters=stored.get("parameters", {}),
+            seed=stored.get("seed"),
+            score=_optional(path, columns, "score", bool(stored.get("scored", True))),
+            weight=_optional(path, columns, "weight", bool(stored.get("weighted", True))),
             subjects=columns.get("subject"),
-            fingerprint=facts.get("cohort_fingerprint"),
+            fingerprint=stored.get("cohort_fingerprint"),
         )
 
 
@@ -287,8 +287,8 @@ def _to_csv(table: pd.DataFrame) -> str:
     writer.writerow(COLUMNS)
     for name, subject, score, weight in table.itertuples(index=False):
         value = "" if np.isnan(score) else repr(float(score))
-        person = "" if subject is None else guard_cell(subject)
-        writer.writerow([guard_cell(name), person, value, repr(float(weight))])
+        whose = "" if subject is None else guard_cell(subject)
+        writer.writerow([guard_cell(name), whose, value, repr(float(weight))])
     return out.getvalue()
 
 
@@ -297,8 +297,8 @@ def _from_csv(path: Path) -> dict[str, list[str]]:
         rows = list(csv.reader(io.StringIO(read_text_input(path, "a core-set"), newline="")))
         header = rows[0] if rows else []
         columns = {
-            name.strip(): [row[place] for row in rows[1:] if row]
-            for place, name in enumerate(header)
+            name.strip(): [row[index] for row in rows[1:] if row]
+            for index, name in enumerate(header)
         }
     except (csv.Error, IndexError) as error:
         raise UnreadableFileError(

@@ -225,7 +225,7 @@ class _Units:
 def _units(cohort: Cohort, columns: Sequence[str]) -> _Units:
     parts = [cohort.labels(name).map(str).to_numpy(dtype=str) for name in columns]
     subjects = cohort.samples["subject"].to_numpy(dtype=str)
-    joined = np.array(["\x1f".join(texts) for texts in zip(subjects, *parts, strict=True)])
+    joined = np.array(["\x1f".join(labels) for labels in zip(subjects, *parts, strict=True)])
     names, first, of_sample = np.unique(joined, return_index=True, return_inverse=True)
     codes = [np.unique(part[first], return_inverse=True)[1] for part in parts]
     cells = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)[1].ravel()

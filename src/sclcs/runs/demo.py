@@ -80,7 +80,7 @@ RATIO, EPOCHS, DRAWS = 0.1, 100, 10
 
 
 def compare_core_sets(folder: RunFolder, seed: int = 0) -> dict[str, Any] | None:
-    """Rank operators on a core-set of SCLCS-Dense and on random ones, and compare with everybody.
+    """Rank operators on a core-set of SCLCS-Dense and on random ones, beside the full cohort.
 
     What was found is kept in the folder and shown by its report.
 
