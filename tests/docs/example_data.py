@@ -79,13 +79,13 @@ def make_xcp_d(folder, rng, subjects=("01", "02", "03")):
 def make_fmriprep(folder, rng):
     import nibabel as nib
 
-    affine = np.diag([10.0, 10.0, 10.0, 1.0])
+    affine = np.diag([6.0, 6.0, 6.0, 1.0])
     affine[:3, 3] = [-90, -126, -72]
     for subject in ("01", "02", "03"):
         func = folder / "study" / "derivatives" / "fmriprep" / f"sub-{subject}" / "func"
         func.mkdir(parents=True)
-        image = nib.Nifti1Image(rng.normal(size=(19, 23, 19, 90)).astype(np.float32) + 100, affine)
-        image.header.set_zooms((10.0, 10.0, 10.0, 2.0))
+        image = nib.Nifti1Image(rng.normal(size=(31, 38, 31, 90)).astype(np.float32) + 100, affine)
+        image.header.set_zooms((6.0, 6.0, 6.0, 2.0))
         stem = f"sub-{subject}_task-rest"
         space = "space-MNI152NLin2009cAsym_desc-preproc_bold"
         nib.save(image, func / f"{stem}_{space}.nii.gz")

@@ -39,8 +39,6 @@ from sclcs.cohort.storage import CohortWriter
 from sclcs.cohort.windows import Windowing, parse_extent
 from sclcs.settings import CutSettings
 
-__all__ = ["check_scans", "join_cohorts", "make_cohort", "resample_scans", "without_motion"]
-
 FEWEST_REGIONS = 2
 MOST_UNCOVERED = 0.1  # of the regions are left out without being asked, where few scans lack them
 LARGEST_FACTOR = 1000  # ratios of repetition times are fractions of such numbers: 2.2 / 1.656

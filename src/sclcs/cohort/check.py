@@ -23,16 +23,6 @@ from sclcs.cohort.signals import LARGEST_OFFSET, fingerprint, iterate_samples
 from sclcs.cohort.tables import class_columns, label_columns, number_columns
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 
-__all__ = [
-    "Lookalikes",
-    "check_cohort",
-    "check_content",
-    "check_labels",
-    "check_scan",
-    "constant_regions",
-    "implausible_tr",
-]
-
 Floats = NDArray[np.float32]
 
 FEWEST_POINTS = 20  # fewer time points may look like anything

@@ -39,8 +39,6 @@ from sclcs.cohort.signals import (
 from sclcs.cohort.tables import clean_table, label_column
 from sclcs.settings import CutSettings
 
-__all__ = ["Cohort", "check_tr", "samples_for"]
-
 SHOWN = 5  # samples in a notebook
 SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
 FEWEST_POINTS = 4  # of a sample that is halved

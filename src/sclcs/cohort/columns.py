@@ -24,17 +24,6 @@ from sclcs.cohort.problems import Problem
 if TYPE_CHECKING:
     from sclcs.cohort.scans import Scans
 
-__all__ = [
-    "MAX_CLASSES",
-    "NEVER_QUANTITIES",
-    "ColumnRules",
-    "as_days",
-    "plain_values",
-    "read_columns",
-    "unclear",
-    "vague_levels",
-    "with_columns",
-]
 
 MAX_CLASSES = 30
 NEVER_QUANTITIES = ("site", "scanner", "session")  # whatever code people give them

@@ -35,7 +35,6 @@ from sclcs.cohort.storage import earlier_fingerprints
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
-__all__ = ["CoreSet"]
 
 KIND = "core-set"
 SHOWN = 5  # samples in a notebook

@@ -14,8 +14,6 @@ from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.problems import KINDS, Problem
 from sclcs.cohort.tables import class_columns, number_columns
 
-__all__ = ["describe_cohort", "preparation"]
-
 MAX_EXAMPLES = 5
 
 #: What nilearn's strategies take out of images, as its documentation says.

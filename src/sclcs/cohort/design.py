@@ -21,16 +21,6 @@ from sclcs.cohort.problems import KINDS, Problem
 from sclcs.cohort.signals import LENGTH_COLUMN
 from sclcs.cohort.tables import class_columns, label_column, label_columns
 
-__all__ = [
-    "Association",
-    "SignalMarks",
-    "association",
-    "cautions",
-    "check_design",
-    "looks_like_site",
-    "site_column",
-]
-
 Floats = NDArray[np.float64]
 
 #: Columns of sites: names in small letters, without blanks, hyphens and underscores.

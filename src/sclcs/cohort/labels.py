@@ -34,20 +34,6 @@ from sclcs.cohort.tables import clean_table, peek_columns, read_table_file
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
-__all__ = [
-    "MEAN_FD",
-    "By",
-    "LabelTable",
-    "Relabelled",
-    "attach_labels",
-    "column_name",
-    "has_id_column",
-    "label_cohort",
-    "match_ids",
-    "names_any",
-    "read_label_table",
-    "with_mean_fd",
-]
 
 By = Literal["subject", "scan"]
 LabelBy = Literal["subject", "scan", "sample"]

@@ -9,16 +9,6 @@ from typing import Literal
 
 from sclcs._core import InputError, UnreadableFileError, name_first
 
-__all__ = [
-    "KINDS",
-    "NEVER_SKIPPED",
-    "OnBad",
-    "Problem",
-    "explain",
-    "raise_for",
-]
-
-
 OnBad = Literal["error", "skip"]
 
 

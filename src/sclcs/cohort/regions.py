@@ -25,18 +25,6 @@ from sclcs.cohort.check import constant_regions
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 
-__all__ = [
-    "ATLAS_SIZES",
-    "REGION_SETS",
-    "CoverageRule",
-    "RegionSet",
-    "choose_regions",
-    "dosenbach_coordinates",
-    "drop_regions",
-    "parse_share",
-    "region_set",
-]
-
 #: How many regions the atlases of the named sets have.
 ATLAS_SIZES = {"dosenbach": 160}
 

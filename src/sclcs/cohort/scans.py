@@ -32,7 +32,6 @@ from sclcs.settings import CutSettings
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
-__all__ = ["Scan", "Scans", "split_tr", "unique_scan_ids"]
 
 _log = get_logger(__name__)
 

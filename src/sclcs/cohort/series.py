@@ -20,8 +20,6 @@ from sclcs._core import AxesWarning, InputError, name_first, real_numbers
 from sclcs.cohort.labels import LabelTable, column_name, match_ids
 from sclcs.cohort.scans import Scan, Scans, unique_scan_ids
 
-__all__ = ["Series", "read_series", "scans_of_series", "warn_if_swapped"]
-
 TIME, REGION = "time", "region"
 TURN = "give (time, region), for example [scan.T for scan in series]"
 

@@ -31,27 +31,6 @@ from sclcs.cohort.tables import column_kinds, table_to_csv
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
-__all__ = [
-    "CHUNKS",
-    "LENGTH_COLUMN",
-    "FingerprintBuilder",
-    "LazySignals",
-    "SignalArray",
-    "as_float32",
-    "by_length",
-    "check_chunks",
-    "chunk_checksums",
-    "fingerprint",
-    "fingerprints",
-    "id_order",
-    "iterate_rows",
-    "iterate_samples",
-    "padded",
-    "require_equal_lengths",
-    "sample_lengths",
-    "stretches",
-]
-
 
 _log = get_logger(__name__)
 

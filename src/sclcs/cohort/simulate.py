@@ -29,8 +29,6 @@ from sclcs.cohort.simulated_signals import (
     population_anatomy,
 )
 
-__all__ = ["simulate_cohort"]
-
 Floats = NDArray[np.float64]
 
 GROUPS = ("HC", "MDD")

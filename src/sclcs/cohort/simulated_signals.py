@@ -13,19 +13,6 @@ from numpy.typing import NDArray
 
 from sclcs._core import InputError, UnknownNameError, generator, name_first
 
-__all__ = [
-    "Anatomy",
-    "Effects",
-    "Motion",
-    "Scanner",
-    "correlation_of",
-    "haemodynamic_response",
-    "mixing_matrix",
-    "population_anatomy",
-    "state_sequence",
-]
-
-
 #: Strengths that are shares, and whether 1 is allowed.
 _SHARES = {"noise": False, "colour": False, "motion_share": True}
 

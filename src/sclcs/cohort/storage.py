@@ -48,17 +48,6 @@ from sclcs.cohort.signals import (
 )
 from sclcs.cohort.tables import clean_table, column_kinds, table_from_csv, table_to_csv
 
-__all__ = [
-    "CohortWriter",
-    "StoredCohort",
-    "complaining",
-    "earlier_fingerprints",
-    "labelled_since",
-    "read_cohort",
-    "replace_samples",
-    "seal_cohort",
-]
-
 KIND = "cohort"
 FORMAT_VERSION = 1
 REPAIR = (

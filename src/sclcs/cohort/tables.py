@@ -34,20 +34,6 @@ from sclcs._core import (
 )
 from sclcs.cohort.columns import MAX_CLASSES, NEVER_QUANTITIES
 
-__all__ = [
-    "class_columns",
-    "clean_table",
-    "column_kinds",
-    "label_column",
-    "label_columns",
-    "number_columns",
-    "peek_columns",
-    "read_table_file",
-    "table_from_csv",
-    "table_to_csv",
-]
-
-
 REQUIRED = ("subject", "window")
 _BOOKKEEPING = {"subject", "window", "scan", "start", "n_timepoints"}
 

@@ -12,16 +12,6 @@ from numpy.typing import NDArray
 
 from sclcs._core import InputError, checked_record
 
-__all__ = [
-    "PAPER_WINDOWS",
-    "ROBUSTNESS_WINDOWS",
-    "WHOLE_SCAN",
-    "Extent",
-    "Seconds",
-    "Windowing",
-    "parse_extent",
-]
-
 _EXTENT = re.compile(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s")
 
 

@@ -16,8 +16,6 @@ from sclcs.cohort.labels import LabelTable, attach_labels, column_name
 from sclcs.cohort.readers.series_files import NpzArchive, open_npy, rows_are_time
 from sclcs.cohort.scans import Scan, Scans, unique_scan_ids
 
-__all__ = ["holds_all_scans", "read_cube"]
-
 _SIGNALS = ("timeseries", "signals", "X")
 _REGIONS = ("roi_names", "regions", "region_names")
 _SUBJECTS = ("subject", "subjects")

@@ -27,19 +27,6 @@ from sclcs._core import (
 from sclcs.cohort.regions import REGION_SETS, dosenbach_coordinates, region_set
 from sclcs.cohort.tables import read_table_file
 
-__all__ = [
-    "LabelImage",
-    "Parcellation",
-    "Spheres",
-    "image_header",
-    "known_atlases",
-    "load_image",
-    "make_image",
-    "open_image",
-    "parcellation",
-    "to_grid",
-]
-
 Image = Any  # of nibabel; like nilearn's maskers it is imported only where it is used
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

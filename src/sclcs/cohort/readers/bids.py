@@ -33,8 +33,6 @@ from sclcs.cohort.readers.series_files import SeriesFile, look_at
 from sclcs.cohort.scans import Scan, Scans, split_tr
 from sclcs.cohort.tables import read_table_file
 
-__all__ = ["Sidecars", "attach_motion", "attach_participants", "confounds_file", "read_bids"]
-
 _FORMATS = (".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz")
 _PARENTS_SEARCHED = 3
 #: Columns of one value per volume, in files of XCP-D and fMRIPrep.

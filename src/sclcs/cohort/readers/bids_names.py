@@ -15,21 +15,6 @@ from pathlib import Path, PurePath
 
 from sclcs._core import InputError, UnknownNameError, name_first, require_existing
 
-__all__ = [
-    "COMBINED_RUNS",
-    "SEPARATE_RUNS",
-    "BidsFile",
-    "BidsName",
-    "Choice",
-    "choose_atlas",
-    "entity_labels",
-    "find_files",
-    "parse_bids_name",
-    "require_one_file_per_scan",
-    "select_files",
-]
-
-
 # What was done to a scan, as opposed to which scan it is.
 DERIVED_ENTITIES = frozenset(
     {"space", "res", "den", "seg", "atlas", "scale", "label", "stat", "desc", "cohort"}

@@ -26,8 +26,6 @@ from sclcs.cohort.readers.bids_names import choose_atlas
 from sclcs.cohort.readers.mat_files import load_mat_cells, load_mat_matrix
 from sclcs.cohort.scans import Scan, Scans
 
-__all__ = ["read_conn"]
-
 #: Files that were collected from several projects have something in front.
 _FILE = re.compile(r"(.*?)[_-]?ROI_Subject(\d+)_Condition(\d+)\.mat")
 _EVERYTHING = "000"  # CONN's own condition: all sessions, one after another

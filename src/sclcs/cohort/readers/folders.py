@@ -44,8 +44,6 @@ from sclcs.cohort.readers.series_files import (
 from sclcs.cohort.regions import ATLAS_SIZES, REGION_SETS
 from sclcs.cohort.scans import Scan, Scans, split_tr
 
-__all__ = ["NameTemplate", "metadata_in_name", "read_arrays", "read_hcp", "read_ukb"]
-
 _FIELD = re.compile(r"\{(\w+)\}|(\*\*?)")
 _DPABI = "ROISignals_"
 _HCP_RUN = re.compile(r"[rt]fMRI_([A-Za-z]+)(\d*)(?:_.+)?")

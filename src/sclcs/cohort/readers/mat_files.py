@@ -29,9 +29,6 @@ from sclcs._core import (
     require_memory,
 )
 
-__all__ = ["check_mat", "load_mat_cells", "load_mat_matrix", "peek_mat_series"]
-
-
 _BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8, 16: 1, 17: 2, 18: 4}
 _MATRIX, _COMPRESSED = 14, 15
 _CELL, _CHAR, _NUMBERS = 1, 4, range(6, 16)

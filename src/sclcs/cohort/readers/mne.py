@@ -24,8 +24,6 @@ from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.folders import NameTemplate, metadata_in_name
 from sclcs.cohort.scans import Scan, Scans, split_tr
 
-__all__ = ["read_mne"]
-
 _EPOCHS = ("-epo.fif", "_epo.fif", "-epo.fif.gz", "_epo.fif.gz")
 _RAW = (".fif", ".fif.gz", ".edf", ".bdf", ".vhdr", ".set", ".gdf")
 _EXPECTED = "a recording that MNE can read"

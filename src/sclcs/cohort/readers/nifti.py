@@ -49,8 +49,6 @@ from sclcs.cohort.readers.bids_names import (
 )
 from sclcs.cohort.scans import Scan, Scans, split_tr
 
-__all__ = ["read_nifti"]
-
 NO_CONFOUNDS = "none"
 PRESETS = ("simple", "scrubbing", "compcor", "ica_aroma")
 COMPONENTS = (

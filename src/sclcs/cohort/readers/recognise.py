@@ -31,16 +31,6 @@ from sclcs.cohort.regions import choose_regions
 from sclcs.cohort.scans import Scans
 from sclcs.settings import CutSettings, ImportSettings
 
-__all__ = [
-    "FILE_KINDS",
-    "Recognised",
-    "import_scans",
-    "load",
-    "open_source",
-    "read_scans",
-    "recognise",
-]
-
 
 @dataclass(frozen=True)
 class Kind:

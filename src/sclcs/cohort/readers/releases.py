@@ -30,8 +30,6 @@ from sclcs.cohort.readers.series_files import look_at
 from sclcs.cohort.regions import choose_regions, region_set
 from sclcs.cohort.scans import Scan, Scans, split_tr
 
-__all__ = ["read_abide", "read_rest_meta_mdd"]
-
 _DERIVATIVE = "rois_dosenbach160"
 _ATLAS_SIZE = 160
 _SUBJECTS_PER_FETCH = 20  # nilearn reads the whole phenotype table each time

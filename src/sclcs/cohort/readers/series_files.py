@@ -33,19 +33,6 @@ from sclcs._core import (
 )
 from sclcs.cohort.readers.mat_files import load_mat_matrix, peek_mat_series
 
-__all__ = [
-    "GRETNA",
-    "SERIES_ENDINGS",
-    "NpzArchive",
-    "SeriesFile",
-    "is_series_file",
-    "look_at",
-    "open_npy",
-    "oriented",
-    "rows_are_time",
-    "series_stem",
-]
-
 _TEXT = (".csv", ".tsv", ".txt", ".1d")
 _PTSERIES = ".ptseries.nii"
 GRETNA = "GretnaTimeCourse"
