@@ -79,9 +79,9 @@ def test_impossible_core_sets_are_refused(wrong, message):
     ("text", "message"),
     [
         ("name,weight\na,1\n", "needs the column sample_id"),
-        ("", "needs the column sample_id"),
+        ("", "found no rows"),
         ("sample_id,weight\na,heavy\n", "weight .* must hold numbers"),
-        ("sample_id,weight\na\n", "cannot be read as CSV"),
+        ("sample_id,weight\na\n", "2 cells in every row"),
     ],
 )
 def test_unreadable_files_are_named(tmp_path, text, message):

@@ -50,6 +50,8 @@ def compute(
     if who.kind.name == "slurm" and task_range is not None:
         raise InputError(f"{who} divides the work by itself; leave out --task-range.")
     share = None if task_range is None else parse_share(task_range)
+    if share is not None and asked.force:  # before a store is made
+        raise InputError("A share cannot use --force: it would undo the work of the other shares.")
     try:
         who.reach()
         computation = open_computation(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,24 +19,23 @@ from sclcs._core import (
     card,
     checked,
     checked_record,
-    guard_cell,
     name_first,
     read_sidecar,
-    read_text_input,
     require_existing,
     unguard_cell,
     versions,
     write_with_sidecar,
 )
 from sclcs.cohort.storage import earlier_fingerprints
+from sclcs.cohort.tables import read_table_file, table_to_csv
 
 if TYPE_CHECKING:
     from sclcs.cohort.cohort import Cohort
 
-
 KIND = "core-set"
 SHOWN = 5  # samples in a notebook
-COLUMNS = ("sample_id", "subject", "score", "weight")
+
+Numbers = Sequence[float] | NDArray[np.float64]
 
 
 @checked_record
@@ -77,8 +74,8 @@ class CoreSet:
     method: str = "given"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
-    score: Sequence[float] | NDArray[np.float64] | None = None
-    weight: Sequence[float] | NDArray[np.float64] | None = None
+    score: Numbers | None = None
+    weight: Numbers | None = None
     subjects: Sequence[str] | None = None
     fingerprint: str | None = None
 
@@ -92,15 +89,22 @@ class CoreSet:
 
     def __post_init__(self) -> None:
         ids = [str(name) for name in self.sample_ids]
+        if not ids:
+            raise InputError("A core-set needs at least one sample, but it is empty.")
+        repeated = pd.Index(ids)[pd.Index(ids).duplicated()].unique()
+        if len(repeated):
+            raise InputError(
+                f"The samples of a core-set must be unique, but these are repeated: "
+                f"{name_first(repeated)}; use weights to count a sample more than once."
+            )
+        if self.subjects is not None and len(self.subjects) != len(ids):
+            raise InputError(f"{len(ids)} samples need as many subjects, not {len(self.subjects)}.")
         object.__setattr__(self, "sample_ids", ids)
         object.__setattr__(self, "parameters", dict(self.parameters))
-        _check_ids(ids)
         object.__setattr__(self, "score", _numbers(self.score, len(ids), "score"))
         object.__setattr__(self, "weight", _numbers(self.weight, len(ids), "weight"))
         if self.weight is not None:
             _check_weights(np.asarray(self.weight), ids)
-        if self.subjects is not None and len(self.subjects) != len(ids):
-            raise InputError(f"{len(ids)} samples need as many subjects, not {len(self.subjects)}.")
 
     def __len__(self) -> int:
         return len(self.sample_ids)
@@ -110,11 +114,11 @@ class CoreSet:
         return f"CoreSet({len(self)} samples, method {self.method!r}{weighted})"
 
     def _repr_html_(self) -> str:
-        info = {"method": self.method, "seed": self.seed, "weighted": self.weight is not None}
+        about = {"method": self.method, "seed": self.seed, "weighted": self.weight is not None}
         shown = self.table.head(SHOWN)
         more = [f"and {len(self) - SHOWN} more samples"] if len(self) > SHOWN else []
         rows = shown.itertuples(index=False)
-        return card(f"Core-set of {len(self)} samples", info, list(shown.columns), rows, more)
+        return card(f"Core-set of {len(self)} samples", about, list(shown.columns), rows, more)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -124,7 +128,7 @@ class CoreSet:
         return pd.DataFrame(
             {
                 "sample_id": self.sample_ids,
-                "subject": subjects,
+                "subject": pd.Series(subjects, dtype=object),
                 "score": blank if self.score is None else self.score,
                 "weight": np.ones(len(self)) if self.weight is None else self.weight,
             }
@@ -180,16 +184,8 @@ class CoreSet:
     def bound_to(self, cohort: Cohort) -> CoreSet:
         """Return the core-set with the subjects and the fingerprint of its cohort filled in."""
         rows = self.rows(cohort.sample_ids)
-        return CoreSet(
-            self.sample_ids,
-            self.method,
-            self.parameters,
-            self.seed,
-            self.score,
-            self.weight,
-            [str(subject) for subject in cohort.samples["subject"].iloc[rows]],
-            cohort.fingerprint,
-        )
+        subjects = [str(subject) for subject in cohort.samples["subject"].iloc[rows]]
+        return replace(self, subjects=subjects, fingerprint=cohort.fingerprint)
 
     @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -205,58 +201,46 @@ class CoreSet:
         Path
             The CSV file.
         """
-        return write_with_sidecar(
-            path,
-            _to_csv(self.table),
-            KIND,
-            {
-                "method": self.method,
-                "parameters": self.parameters,
-                "seed": self.seed,
-                "samples": len(self),
-                "scored": self.score is not None,
-                "weighted": self.weight is not None,
-                "cohort_fingerprint": self.fingerprint,
-                "versions": versions(),
-            },
-        )
+        about = {
+            "method": self.method,
+            "parameters": self.parameters,
+            "seed": self.seed,
+            "samples": len(self),
+            "scored": self.score is not None,
+            "weighted": self.weight is not None,
+            "cohort_fingerprint": self.fingerprint,
+            "versions": versions(),
+        }
+        content = table_to_csv(self.table.set_index("sample_id"), guarded=True)
+        return write_with_sidecar(path, content, KIND, about)
 
     @classmethod
     @checked
     def open(cls, path: str | os.PathLike[str]) -> CoreSet:
         """Read a core-set written by :meth:`save`, or any CSV with a column ``sample_id``."""
         path = require_existing(path, "core-set (a CSV file)")
-        stored = read_sidecar(path, KIND) or {}
-        columns = _from_csv(path)
-        if stored:  # written by us: strings like formulas are marked
-            marked = {"sample_id", "subject"} & set(columns)
-            columns |= {name: [unguard_cell(cell) for cell in columns[name]] for name in marked}
+        about = read_sidecar(path, KIND) or {}
+        columns = read_table_file(path)
+        if "sample_id" not in columns:
+            raise UnreadableFileError(
+                f"A core-set needs the column sample_id, but {path} has {name_first(columns, 10)}."
+            )
+        if about:  # written by us: strings like formulas are marked
+            strings = [name for name in ("sample_id", "subject") if name in columns]
+            columns |= {name: [unguard_cell(cell) for cell in columns[name]] for name in strings}
         return cls(
             columns["sample_id"],
-            method=str(stored.get("method", "given")),
-            parameters=stored.get("parameters", {}),
-            seed=stored.get("seed"),
-            score=_optional(path, columns, "score", bool(stored.get("scored", True))),
-            weight=_optional(path, columns, "weight", bool(stored.get("weighted", True))),
+            method=str(about.get("method", "given")),
+            parameters=about.get("parameters", {}),
+            seed=about.get("seed"),
+            score=_column(path, columns, "score") if about.get("scored", True) else None,
+            weight=_column(path, columns, "weight") if about.get("weighted", True) else None,
             subjects=columns.get("subject"),
-            fingerprint=stored.get("cohort_fingerprint"),
+            fingerprint=about.get("cohort_fingerprint"),
         )
 
 
-def _check_ids(ids: list[str]) -> None:
-    if not ids:
-        raise InputError("A core-set needs at least one sample, but it is empty.")
-    repeated = pd.Index(ids)[pd.Index(ids).duplicated()].unique()
-    if len(repeated):
-        raise InputError(
-            f"The samples of a core-set must be unique, but these are repeated: "
-            f"{name_first(repeated)}; use weights to count a sample more than once."
-        )
-
-
-def _numbers(
-    values: Sequence[float] | NDArray[np.float64] | None, expected: int, name: str
-) -> NDArray[np.float64] | None:
+def _numbers(values: Numbers | None, expected: int, name: str) -> NDArray[np.float64] | None:
     if values is None:
         return None
     try:
@@ -280,42 +264,9 @@ def _check_weights(weights: NDArray[np.float64], ids: Sequence[str]) -> None:
         )
 
 
-def _to_csv(table: pd.DataFrame) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for name, subject, score, weight in table.itertuples(index=False):
-        value = "" if np.isnan(score) else repr(float(score))
-        whose = "" if subject is None else guard_cell(subject)
-        writer.writerow([guard_cell(name), whose, value, repr(float(weight))])
-    return out.getvalue()
-
-
-def _from_csv(path: Path) -> dict[str, list[str]]:
-    try:
-        rows = list(csv.reader(io.StringIO(read_text_input(path, "a core-set"), newline="")))
-        header = rows[0] if rows else []
-        columns = {
-            name.strip(): [row[index] for row in rows[1:] if row]
-            for index, name in enumerate(header)
-        }
-    except (csv.Error, IndexError) as error:
-        raise UnreadableFileError(
-            f"Expected a core-set (CSV with the columns {', '.join(COLUMNS)}) at {path}, but it "
-            f"cannot be read as CSV ({error})."
-        ) from error
-    if "sample_id" not in columns:
-        raise UnreadableFileError(
-            f"A core-set needs the column sample_id, but {path} has {name_first(columns, 10)}."
-        )
-    return columns
-
-
-def _optional(
-    path: Path, columns: Mapping[str, list[str]], name: str, present: bool
-) -> list[float] | None:
-    cells = columns.get(name)
-    if not present or cells is None or not any(cells):
+def _column(path: Path, columns: Mapping[str, list[str]], name: str) -> list[float] | None:
+    cells = columns.get(name, [])
+    if not any(cells):
         return None
     try:
         return [float(cell) if cell else float("nan") for cell in cells]
