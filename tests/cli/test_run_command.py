@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import yaml
 
@@ -47,7 +48,10 @@ def test_a_run_shows_its_stages_the_best_operators_and_the_report(sclcs, cohort,
 
 def test_what_may_explain_an_effect_is_told_before_the_work(sclcs, tmp_path):
     cohort = simulate_cohort(24, 2, 5, length=60, stride=60, seed=1)
-    cohort.samples["site"] = cohort.samples["diagnosis"].map({"HC": "x", "MDD": "y"})
+    patient = np.array(cohort.samples["diagnosis"] == "MDD")
+    patient[::12] ^= True  # both windows of every sixth subject: scanned at the other site
+    patient[1::12] ^= True
+    cohort.samples["site"] = np.where(patient, "x", "y")
     cohort.save(tmp_path / "c.zarr")
     asked = ["run", tmp_path / "c.zarr", "--task", "diagnosis", "--until", "check"]
     shown = sclcs(*asked, "--out", tmp_path / "ONE")
