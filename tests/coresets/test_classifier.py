@@ -173,7 +173,7 @@ def test_the_cache_is_used(people, tmp_path):
     (entry,) = (tmp_path / "classifier").iterdir()
     seal = read_seal(entry)
     (entry / "epochs.csv").write_text("epoch,loss\r\n0,123.5\r\n")
-    write_seal(entry, seal.files, seal.facts)  # as if it had been trained so
+    write_seal(entry, seal.files, seal.metadata)  # as if it had been trained so
     assert train_classifier(people, epochs=1, cache=tmp_path).history["loss"][0] == 123.5
     assert train_classifier(people, epochs=1, cache=False).history["loss"][0] != 123.5
     train_classifier(people, epochs=1, seed=1, cache=tmp_path)

@@ -13,12 +13,12 @@ from sclcs._core.errors import InputError, UnknownNameError
 from sclcs.coresets.attention import (
     AttentionEncoder,
     BlockMaps,
-    Crew,
+    Workers,
     contrastive_loss,
-    crew_of,
     fused_logits_map,
     fused_softmax_map,
     head_maps,
+    workers_on,
 )
 from sclcs.coresets.encoder import PRESETS, EncoderSettings, encoder_settings
 from sclcs.coresets.encoder_training import find_pairs
@@ -27,12 +27,12 @@ from sclcs.coresets.training import standardised
 
 @contextmanager
 def working(threads):
-    """Give a crew of so many workers."""
+    """Give so many workers."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with crew_of(torch.device("cpu")) as crew:
-            yield crew
+        with workers_on(torch.device("cpu")) as workers:
+            yield workers
     finally:
         torch.set_num_threads(before)
 
@@ -172,8 +172,8 @@ def test_workers_change_no_bit_and_torch_keeps_its_threads(signals):
     inputs = inputs_of(np.repeat(signals, 4, axis=0))
     before = torch.get_num_threads()
     outcomes = []
-    for workers in (1, 3):
-        with working(workers) as model.crew:
+    for count in (1, 3):
+        with working(count) as model.workers:
             model.zero_grad()
             embeddings, maps = model(inputs)
             embeddings.square().sum().backward()
@@ -182,10 +182,10 @@ def test_workers_change_no_bit_and_torch_keeps_its_threads(signals):
     assert all(torch.equal(a, b) for a, b in zip(*outcomes, strict=True))
 
 
-def test_crew_keeps_the_order_of_items():
-    with working(3) as crew:
-        assert crew.map(lambda item: item * item, range(20)) == [i * i for i in range(20)]
-    assert Crew().map(str, [3, 1]) == ["3", "1"]
+def test_workers_keep_the_order_of_items():
+    with working(3) as workers:
+        assert workers.map(lambda item: item * item, range(20)) == [i * i for i in range(20)]
+    assert Workers().map(str, [3, 1]) == ["3", "1"]
 
 
 def test_dropout_needs_a_generator_and_leaves_maps_alone(signals):

@@ -49,7 +49,7 @@ class Workspace:
         return buffer[:size].view(shape)
 
 
-class Crew:
+class Workers:
     """Some threads with working memory of their own; one worker needs no thread."""
 
     def __init__(self, n_workers: int = 1) -> None:
@@ -89,15 +89,15 @@ class Crew:
 
 
 @contextmanager
-def crew_of(device: torch.device) -> Iterator[Crew]:
+def workers_on(device: torch.device) -> Iterator[Workers]:
     """Give as many workers as torch has threads (one beside a GPU), each with one thread."""
     threads = torch.get_num_threads()
-    crew = Crew(threads if device.type == "cpu" else 1)
+    workers = Workers(threads if device.type == "cpu" else 1)
     torch.set_num_threads(1)
     try:
-        yield crew
+        yield workers
     finally:
-        crew.close()
+        workers.close()
         torch.set_num_threads(threads)
 
 
@@ -187,14 +187,14 @@ def fused_logits_map(inputs: Tensor, weight: Tensor, mixture: Tensor) -> Tensor:
 
 
 def fused_softmax_map(
-    inputs: Tensor, weight: Tensor, mixture: Tensor, crew: Crew | None = None
+    inputs: Tensor, weight: Tensor, mixture: Tensor, workers: Workers | None = None
 ) -> Tensor:
     """Return the mixture of the heads' softmax maps.
 
     No gradient flows to the inputs (sample, region, feature), which are contiguous. Weights
     (2 * head, feature, dim) are query projections, already scaled, then key projections.
     """
-    fused: Tensor = _FusedSoftmaxMap.apply(inputs, weight, mixture, crew or Crew())
+    fused: Tensor = _FusedSoftmaxMap.apply(inputs, weight, mixture, workers or Workers())
     return fused
 
 
@@ -207,7 +207,7 @@ class _FusedSoftmaxMap(torch.autograd.Function):
         inputs: Tensor,
         weight: Tensor,
         mixture: Tensor,
-        crew: Crew,
+        workers: Workers,
     ) -> Tensor:
         n_regions = inputs.shape[1]
         fused = inputs.new_empty(len(inputs), n_regions, n_regions)
@@ -215,12 +215,12 @@ class _FusedSoftmaxMap(torch.autograd.Function):
         def work(start: int) -> tuple[Tensor, Tensor, Tensor]:
             block = inputs[start : start + BLOCK]
             # What the backward pass needs must outlive the block.
-            qk, maps = attend(block, weight, crew.kept(start))
+            qk, maps = attend(block, weight, workers.kept(start))
             fuse(maps, mixture, len(block), fused[start : start + BLOCK])
             return block, qk, maps
 
-        ctx.blocks = crew.map(work, range(0, len(inputs), BLOCK))
-        ctx.crew = crew
+        ctx.blocks = workers.map(work, range(0, len(inputs), BLOCK))
+        ctx.workers = workers
         ctx.save_for_backward(mixture)
         return fused
 
@@ -231,9 +231,9 @@ class _FusedSoftmaxMap(torch.autograd.Function):
         def work(number: int) -> tuple[Tensor, Tensor]:
             block, qk, maps = ctx.blocks[number]
             part = grad[number * BLOCK : (number + 1) * BLOCK]
-            return attend_backward(block, qk, maps, part, ctx.crew.workspace)
+            return attend_backward(block, qk, maps, part, ctx.workers.workspace)
 
-        parts = ctx.crew.map(work, range(len(ctx.blocks)))
+        parts = ctx.workers.map(work, range(len(ctx.blocks)))
         grad_weight, grad_mixture = parts[0]
         for more_weight, more_mixture in parts[1:]:
             grad_weight += more_weight
@@ -273,7 +273,7 @@ class AttentionEncoder(nn.Module):
         self.settings = settings
         self.n_timepoints = n_timepoints
         self._seed = seed
-        self.crew = Crew()
+        self.workers = Workers()
         heads, dim = settings.heads, settings.dim
         if settings.input_norm == "layernorm":
             self.input_scale = nn.Parameter(torch.ones(n_timepoints))
@@ -351,7 +351,7 @@ class AttentionEncoder(nn.Module):
             context = self._context_per_head(inputs, heads)
         else:
             if self.settings.attention == "softmax":
-                maps = fused_softmax_map(inputs, weights, self.head_weights, self.crew)
+                maps = fused_softmax_map(inputs, weights, self.head_weights, self.workers)
             else:
                 maps = fused_logits_map(inputs, weights, self.head_weights)
             context = torch.bmm(maps, inputs @ self._folded("value"))
@@ -398,7 +398,7 @@ class BlockMaps:
         self._weights = model.query_key_weights().detach().contiguous()
         self._mixture = model.head_weights.detach()
         self._softmax = model.settings.attention == "softmax"
-        self._crew = model.crew
+        self._workers = model.workers
 
     @torch.no_grad()
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -406,7 +406,7 @@ class BlockMaps:
         if not self._softmax:
             return fused_logits_map(inputs, self._weights, self._mixture)
         n_samples, n_regions, _ = inputs.shape
-        workspace = self._crew.workspace
+        workspace = self._workers.workspace
         _, maps = attend(inputs, self._weights, workspace)
         fused = workspace.take("fused", (n_samples, n_regions, n_regions), inputs)
         return fuse(maps, self._mixture, n_samples, fused)

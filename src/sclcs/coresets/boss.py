@@ -142,8 +142,8 @@ def _choose(cohort: Cohort, size: int, seed: int, parameters: StrataParameters) 
     rows = without_hardest(scores, share, chances(seed, "ties", cohort.sample_ids))
     strata = stratum_numbers(scores[rows], n_strata)
     quota = allocate(np.bincount(strata, minlength=n_strata), size)
-    lots = chances(seed, "strata", cohort.sample_ids)[rows]
-    drawn = np.lexsort((lots, strata))  # strata one after the other, at random inside
+    random = chances(seed, "strata", cohort.sample_ids)[rows]
+    drawn = np.lexsort((random, strata))  # strata one after the other, at random inside
     starts = np.searchsorted(strata[drawn], np.arange(n_strata))
     chosen = [drawn[start : start + n] for start, n in zip(starts, quota, strict=True)]
     info = {

@@ -154,7 +154,7 @@ class StratifiedParameters(PairsParameters):
     )
 
 
-def _subject_lots(cohort: Cohort, seed: int) -> Floats:
+def _subject_chances(cohort: Cohort, seed: int) -> Floats:
     """Return a random number per sample that all samples of a subject share."""
     names, codes = np.unique(cohort.samples["subject"].to_numpy(dtype=str), return_inverse=True)
     return chances(seed, "subject", names)[codes]
@@ -166,22 +166,22 @@ def _rounds(cohort: Cohort, seed: int, windows: int, groups: Integers) -> Intege
 
 
 def _choose_random(cohort: Cohort, size: int, seed: int, _parameters: Settings) -> Choice:
-    lots = chances(seed, "random", cohort.sample_ids)
-    return Choice(np.argsort(lots, kind="stable")[:size].astype(np.int64))
+    random = chances(seed, "random", cohort.sample_ids)
+    return Choice(np.argsort(random, kind="stable")[:size].astype(np.int64))
 
 
 def _choose_subjects(cohort: Cohort, size: int, seed: int, _parameters: Settings) -> Choice:
     windows = cohort.samples["window"].to_numpy()
     ids = np.argsort(id_order(cohort.sample_ids))
-    order = np.lexsort((ids, windows, _subject_lots(cohort, seed)))
+    order = np.lexsort((ids, windows, _subject_chances(cohort, seed)))
     return Choice(order[:size].astype(np.int64))
 
 
 def _choose_pairs(cohort: Cohort, size: int, seed: int, parameters: PairsParameters) -> Choice:
     _, subjects = np.unique(cohort.samples["subject"].to_numpy(dtype=str), return_inverse=True)
     rounds = _rounds(cohort, seed, parameters.windows, subjects)
-    lots = chances(seed, "window", cohort.sample_ids)
-    order = np.lexsort((lots, _subject_lots(cohort, seed), rounds))
+    random = chances(seed, "window", cohort.sample_ids)
+    order = np.lexsort((random, _subject_chances(cohort, seed), rounds))
     return Choice(order[:size].astype(np.int64))
 
 
@@ -191,8 +191,8 @@ def _choose_stratified(
     columns = _stratum_columns(cohort, parameters)
     units = _units(cohort, columns)
     rounds = _rounds(cohort, seed, parameters.windows, units.of_sample)
-    lots = chances(seed, "window", cohort.sample_ids)
-    order = np.lexsort((lots, units.lots(seed)[units.of_sample], rounds))
+    random = chances(seed, "window", cohort.sample_ids)
+    order = np.lexsort((random, units.chances(seed)[units.of_sample], rounds))
     taken: list[Integers] = []
     left = size
     for number in range(int(rounds.max()) + 1):
@@ -217,7 +217,7 @@ class _Units:
     rows: Integers  # the first stratum
     columns: Integers  # the second
 
-    def lots(self, seed: int) -> Floats:
+    def chances(self, seed: int) -> Floats:
         """Return a random number per unit."""
         return chances(seed, "subject", self.names)
 
@@ -264,7 +264,7 @@ def _proportional(units: _Units, present: Integers, n_units: int, seed: int) -> 
         columns,
         generator(seed, "select", "strata", n_units, len(cells)),
     )
-    numbers = number_in_group(of_unit, units.lots(seed)[present])
+    numbers = number_in_group(of_unit, units.chances(seed)[present])
     return present[numbers < quota[of_unit]]
 
 

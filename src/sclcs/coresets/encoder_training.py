@@ -23,7 +23,7 @@ from sclcs.coresets.attention import (
     AttentionEncoder,
     BlockMaps,
     contrastive_loss,
-    crew_of,
+    workers_on,
 )
 from sclcs.coresets.encoder import EncoderSettings, TrainedEncoder
 from sclcs.coresets.training import Training, inverse, prepare_inputs, working_array
@@ -224,7 +224,7 @@ class EveryEpoch(Tracker):
             kept.copy_(new)
             return norms
 
-        norms = torch.cat(model.crew.map(work, range(0, len(self._inputs), BLOCK)))
+        norms = torch.cat(model.workers.map(work, range(0, len(self._inputs), BLOCK)))
         if epoch is not None:
             self.add(slice(None), norms, epoch)
 
@@ -293,7 +293,7 @@ class EncoderTraining(Training):
 
     def run(self, *arguments: Any, **options: Any) -> dict[str, Any]:  # noqa: ANN401
         """Train with one worker per thread."""
-        with crew_of(self.model.output_weight.device) as self.model.crew:
+        with workers_on(self.model.output_weight.device) as self.model.workers:
             return super().run(*arguments, **options)
 
     def train_epoch(self) -> None:
