@@ -40,6 +40,12 @@ FEWEST_PER_CLASS = 5
 FEWEST_PER_STRATUM = 5
 #: Different values of a column of numbers up to which they may be codes of classes.
 CLASS_NUMBERS = 10
+#: Subjects of a site, on average, below which a column is no column of sites.
+FEWEST_OF_A_SITE = 5
+#: Time points of a scan below which its signals may look like anything: they are not judged.
+FEWEST_POINTS_TO_JUDGE = 20
+#: Time points of a sample that is halved: two of each half, for a correlation.
+FEWEST_POINTS_TO_HALVE = 4
 #: Subjects of a core-set that shows any geometry of operators.
 FEWEST_SUBJECTS = 3
 

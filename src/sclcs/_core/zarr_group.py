@@ -22,13 +22,13 @@ from sclcs._core.files import atomic_directory, require_existing
 if TYPE_CHECKING:
     import zarr
 
-CHUNK_BYTES = 2**20
-COMPRESSION_LEVEL = 1
+SIGNAL_CHUNK_BYTES = 2**20
+SIGNAL_COMPRESSION = 1
 
 
 def rows_per_chunk(row_bytes: int) -> int:
     """Return how many rows make a chunk of about one mebibyte."""
-    return max(1, CHUNK_BYTES // max(1, row_bytes))
+    return max(1, SIGNAL_CHUNK_BYTES // max(1, row_bytes))
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def create_array(
         shape=tuple(shape),
         dtype=dtype,
         chunks=tuple(max(1, c) for c in chunks),
-        compressors=[ZstdCodec(level=COMPRESSION_LEVEL), Crc32cCodec()],
+        compressors=[ZstdCodec(level=SIGNAL_COMPRESSION), Crc32cCodec()],
         fill_value=np.nan if dtype.kind == "f" else 0,
         dimension_names=tuple(dimensions),
         attributes=dict(attributes or {}),

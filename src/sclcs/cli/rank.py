@@ -32,7 +32,7 @@ def open_matrices(path: Path) -> Cohort | FCSource:
     return FCStore.open(path) if kind == "fc-store" else Cohort.open(path)
 
 
-SHOWN = 20
+SHOWN_ROWS = 20
 
 
 @with_settings("RankSettings", "CardSettings")
@@ -109,7 +109,7 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
         return
     table = ranking.groups
     scored = table[table["score"].notna()]
-    rows = [_row(row) for row in scored.head(SHOWN).to_dict(orient="records")]
+    rows = [_row(row) for row in scored.head(SHOWN_ROWS).to_dict(orient="records")]
     header = ["rank", "operator", ranking.score, "interval", "rank interval", "p", "best set"]
     title = "best operators"
     if find_verdict(ranking).kind in {"no-effect", "untestable"}:  # the order may be noise
@@ -117,8 +117,8 @@ def _announce(ranking: Ranking, out: Path, plot: Path | None, as_json: bool) -> 
     if ranking.ranks_only:  # scores are no effects there
         header, rows = header[:2], [row[:2] for row in rows]
     print_table(f"{title}, task {ranking.task}", header, rows)
-    if len(scored) > SHOWN:
-        typer.echo(f"... and {len(scored) - SHOWN} more")
+    if len(scored) > SHOWN_ROWS:
+        typer.echo(f"... and {len(scored) - SHOWN_ROWS} more")
     for status, group in table[table["score"].isna()].groupby("status"):
         names = ", ".join(group["spi"])
         typer.echo(f"Without a score ({status}): {names}")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sclcs._core import DamagedStoreError, checked, name_first
+from sclcs._core import FEWEST_POINTS_TO_JUDGE, DamagedStoreError, checked, name_first
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.columns import unclear, vague_levels
 from sclcs.cohort.design import SignalMarks, looks_like_site
@@ -25,7 +25,6 @@ from sclcs.cohort.windows import WHOLE_SCAN, Windowing
 
 Floats = NDArray[np.float32]
 
-FEWEST_POINTS = 20  # fewer time points may look like anything
 FEWEST_REPEATED = 3  # time points
 SPIKE, LARGE = 1000.0, 100.0  # robust standard deviations from the median
 SAME_SIGNAL = 1 - 1e-6  # correlation of regions
@@ -153,7 +152,7 @@ def check_scan(
 def _implausible(signals: Floats, names: NDArray[np.str_]) -> Iterator[tuple[str, str]]:
     """Yield the kind and detail of whatever is implausible in one scan (region, time)."""
     n_regions, n_times = signals.shape
-    if n_times < FEWEST_POINTS:
+    if n_times < FEWEST_POINTS_TO_JUDGE:
         return
     values = signals.astype(np.float64)
     steps = np.diff(values, axis=1)

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from sclcs._core import (
+    FEWEST_POINTS_TO_HALVE,
     InputError,
     UnknownNameError,
     atomic_group,
@@ -41,7 +42,6 @@ from sclcs.settings import CutSettings
 
 SHOWN = 5  # samples in a notebook
 SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
-FEWEST_POINTS = 4  # of a sample that is halved
 
 
 class Cohort:
@@ -295,11 +295,11 @@ class Cohort:
         Cohort(6 samples, 3 subjects, 5 regions, 20 time points)
         """
         lengths = self.lengths
-        short = [self.sample_ids[row] for row in np.flatnonzero(lengths < FEWEST_POINTS)]
+        short = [self.sample_ids[row] for row in np.flatnonzero(lengths < FEWEST_POINTS_TO_HALVE)]
         if short:
             raise InputError(
-                f"Halves need samples of at least {FEWEST_POINTS} time points; shorter are "
-                f"{name_first(short)}."
+                f"Halves need samples of at least {FEWEST_POINTS_TO_HALVE} time points; shorter "
+                f"are {name_first(short)}."
             )
         half = lengths // 2
         rows = np.repeat(np.arange(len(self)), 2)

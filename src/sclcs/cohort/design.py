@@ -13,6 +13,7 @@ from sclcs._core import (
     DESIGN_ALPHA,
     DESIGN_STRENGTH,
     FEWEST_OF_A_CLASS,
+    FEWEST_OF_A_SITE,
     UNEQUAL_CLASSES,
     checked,
 )
@@ -46,7 +47,6 @@ CLEARLY = 0.3
 INSEPARABLE = 0.9
 PERMUTATIONS = 999
 MOST_CLASSES = 100  # more are ids
-FEWEST_PER_SITE = 5  # subjects, on average
 ALIKE = 0.5  # share of the variance of a mark of signals between groups, for them to be sites
 
 
@@ -85,7 +85,7 @@ def _may_be_sites(subjects: pd.DataFrame, name: str) -> bool:
     if name not in subjects.columns or pd.api.types.is_float_dtype(subjects[name].dtype):
         return False
     count = subjects[name].nunique()
-    return bool(2 <= count <= min(MAX_CLASSES, len(subjects) / FEWEST_PER_SITE))
+    return bool(2 <= count <= min(MAX_CLASSES, len(subjects) / FEWEST_OF_A_SITE))
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ def looks_like_site(samples: pd.DataFrame, marks: SignalMarks) -> list[Problem]:
         Empty if there is a column of sites.
     """
     table = marks.table()
-    if site_column(samples) is not None or len(table) < 2 * FEWEST_PER_SITE:
+    if site_column(samples) is not None or len(table) < 2 * FEWEST_OF_A_SITE:
         return []
     subjects = _subjects(samples)
     subjects.index = subjects.index.map(str)

@@ -46,7 +46,7 @@ _CONTROLS, _PATIENTS = (sum(cells) for cells in zip(*PAPER_SITES.values(), stric
 _MALE_SHARE = 330 / 904
 _AGES = (18, 65)
 _SHORTEST_WINDOW = 10
-_LONGEST_TR = 10.0  # beyond, a haemodynamic response falls between two time points
+_LONGEST_SIMULATED_TR = 10.0  # beyond, a haemodynamic response falls between two time points
 _BYTES_PER_SAMPLE = 2000  # its row of metadata, as Python objects
 _COPIES_OF_A_SCAN = 20  # sampled more finely than it is kept, in several stages
 
@@ -283,9 +283,9 @@ def _check(sizes: Mapping[str, int], regions: int, length: int, tr: float) -> No
         raise InputError(
             f"Expected windows of at least {_SHORTEST_WINDOW} time points, got {length}."
         )
-    if not 0 < tr <= _LONGEST_TR:
+    if not 0 < tr <= _LONGEST_SIMULATED_TR:
         raise InputError(
-            f"Expected a repetition time tr above 0 and up to {_LONGEST_TR:.0f} seconds, got {tr}."
+            f"`tr` must be above 0 and up to {_LONGEST_SIMULATED_TR:.0f} seconds, got {tr}."
         )
     scans = sizes["subjects"] * sizes["sessions"]
     scan = (length + (sizes["windows"] - 1) * sizes["stride"]) * regions * 8

@@ -24,7 +24,7 @@ from sclcs.stats import find_target
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-TINY = 1e-9
+ROUNDING = 1e-9
 
 
 def controlled_rounding(
@@ -35,7 +35,7 @@ def controlled_rounding(
     `rows` and `columns` number the class and the site of each cell, for example. On average
     every cell is its share.
     """
-    whole = np.floor(shares + TINY)
+    whole = np.floor(shares + ROUNDING)
     parts = np.clip(shares - whole, 0.0, 1.0)
     constraints, slack = _constraints(shares, rows, columns)
     state = np.concatenate([parts, slack])
@@ -52,7 +52,7 @@ def _constraints(shares: Floats, rows: Integers, columns: Integers) -> tuple[Flo
     slacks = []
     for member in margins:
         sums = member @ shares
-        slacks.append(np.clip(np.ceil(sums - TINY) - sums, 0.0, 1.0))
+        slacks.append(np.clip(np.ceil(sums - ROUNDING) - sums, 0.0, 1.0))
     n_rows, n_columns, n_cells = len(slacks[0]), len(slacks[1]), len(shares)
     table = np.zeros((n_rows + n_columns + 1, n_cells + n_rows + n_columns))
     table[:n_rows, :n_cells] = margins[0]
@@ -66,18 +66,18 @@ def _fly(state: Floats, constraints: Floats, random: np.random.Generator) -> Flo
     """Move along directions that keep all sums until every value is 0 or 1."""
     state = state.copy()
     while True:
-        free = np.flatnonzero((state > TINY) & (state < 1 - TINY))
+        free = np.flatnonzero((state > ROUNDING) & (state < 1 - ROUNDING))
         direction = _direction(constraints[:, free], random)
         if direction is None:
             return state
         with np.errstate(divide="ignore"):
             up = np.where(direction > 0, (1 - state[free]) / direction, -state[free] / direction)
             down = np.where(direction > 0, state[free] / direction, (state[free] - 1) / direction)
-        forward, back = (float(np.min(step[np.abs(direction) > TINY])) for step in (up, down))
+        forward, back = (float(np.min(step[np.abs(direction) > ROUNDING])) for step in (up, down))
         step = forward if random.random() < back / (forward + back) else -back
         state[free] = np.clip(state[free] + step * direction, 0.0, 1.0)
-        state[np.abs(state) < TINY] = 0.0
-        state[np.abs(state - 1) < TINY] = 1.0
+        state[np.abs(state) < ROUNDING] = 0.0
+        state[np.abs(state - 1) < ROUNDING] = 1.0
 
 
 def _direction(constraints: Floats, random: np.random.Generator) -> Floats | None:
@@ -86,7 +86,7 @@ def _direction(constraints: Floats, random: np.random.Generator) -> Floats | Non
     if not n_free:
         return None
     _, sizes, vectors = np.linalg.svd(constraints, full_matrices=True)
-    rank = int((sizes > TINY * max(1.0, float(sizes[0]))).sum())
+    rank = int((sizes > ROUNDING * max(1.0, float(sizes[0]))).sum())
     if rank == n_free:
         return None
     basis = vectors[rank:]

@@ -441,7 +441,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 Run = TypeVar("Run", bound=Trained)
-DIGITS = 12
+NAME_DIGITS = 12
 
 
 def kept_training(
@@ -464,7 +464,7 @@ def kept_training(
         return train(cohort, settings, **options)
     identity = training_identity(kind.kind, cohort.fingerprint, settings.to_dict(), seed)
     root = cache_folder(None if isinstance(cache, bool) else cache) / kind.kind
-    name = f"{label}{settings.epochs}epochs-seed{seed}-{identity.digest(DIGITS)}"
+    name = f"{label}{settings.epochs}epochs-seed{seed}-{identity.digest(NAME_DIGITS)}"
     folder = root / f"{cohort.fingerprint[:8]}-{name}"
     if folder.exists():
         _log.info("Taking a finished training from %s", folder)

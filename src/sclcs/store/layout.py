@@ -40,7 +40,7 @@ LOCK = ".lock"
 RESUME = "run the same `sclcs compute` again: it computes what is missing or damaged"
 
 CHUNK_BYTES = 2**21  # a family of sixty operators is in memory at once, as float64
-LARGEST_BLOCK = 256
+MOST_SAMPLES_PER_PIECE = 256
 #: Predicted CPU seconds of a piece, which a kill may cost and on which other workers may wait.
 SECONDS_PER_PIECE = 60.0
 #: Matrices of float32 hardly shrink (by a tenth at level 1) and are computed in no time: here
@@ -265,7 +265,7 @@ def block_size_for(family: str, n_regions: int, n_timepoints: int) -> int:
     """
     by_size = CHUNK_BYTES // (4 * n_regions * n_regions)
     by_time = SECONDS_PER_PIECE / cost_law(family).seconds_at(n_regions, n_timepoints)
-    return max(1, min(LARGEST_BLOCK, by_size, int(min(by_time, LARGEST_BLOCK))))
+    return max(1, min(MOST_SAMPLES_PER_PIECE, by_size, int(min(by_time, MOST_SAMPLES_PER_PIECE))))
 
 
 def grid_for(family: str, block_size: int) -> Grid:
