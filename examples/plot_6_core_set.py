@@ -20,15 +20,15 @@ print("difference of the shares of sites:", round(found["site_l1_subjects"], 2))
 # How well does the core-set keep the order of operators?
 
 settings = {"permutations": 0, "bootstrap": 0}
-everybody = rank(cohort, "subject", "panel", **settings)
+full = rank(cohort, "subject", "panel", **settings)
 some = rank(cohort, "subject", "panel", core, **settings)
-print({name: round(value, 2) for name, value in consistency(everybody, some, k=(5,)).items()})
+print({name: round(value, 2) for name, value in consistency(full, some, k=(5,)).items()})
 
 # %%
 # The same as a picture: every dot is an operator; on the diagonal both say the same.
 
-ranks = everybody.groups.set_index("spi")["rank"].to_frame("everybody")
+ranks = full.groups.set_index("spi")["rank"].to_frame("full cohort")
 ranks["core-set"] = some.groups.set_index("spi")["rank"]
-axes = ranks.plot.scatter("everybody", "core-set", figsize=(4.5, 4.5))
+axes = ranks.plot.scatter("full cohort", "core-set", figsize=(4.5, 4.5))
 axes.axline((1, 1), slope=1, color="0.7", zorder=0)
-axes.set(xlabel="rank on everybody", ylabel="rank on the core-set", aspect="equal")
+axes.set(xlabel="rank on the full cohort", ylabel="rank on the core-set", aspect="equal")

@@ -16,7 +16,7 @@ from sclcs.coresets import stable_pool, train_encoder
 cohort = sclcs.simulate_cohort(50, 4, 10, length=60, stride=60, group=0.1, seed=9)
 
 # %%
-# **1. An encoder learns who is who.** Two windows of one person are pulled together, windows of
+# **1. An encoder learns who is who.** Two windows of one subject are pulled together, windows of
 # others pushed away; no diagnosis is used. After every epoch the attention map of *every* scan is
 # computed again. Its squared distance to the map of the epoch before is what SPS averages.
 
@@ -61,19 +61,19 @@ cores |= {f"random {seed}": sclcs.select(cohort, "random", 0.2, seed) for seed i
 print(cores["sclcs-dense"])
 
 # %%
-# **4. Rank on the core-set, compare with everybody.** Ten cheap operators, by how well they tell
-# the groups apart. Read the two methods against the spread of random draws of the same size: with
-# one cohort and one training each, nothing more can be said.
+# **4. Rank on the core-set, compare with the full cohort.** Ten cheap operators, by how well they
+# tell the groups apart. Read the two methods against the spread of random draws of the same size:
+# with one cohort and one training each, nothing more can be said.
 
 quick = {"permutations": 0, "bootstrap": 0}
-everybody = sclcs.rank(cohort, "diagnosis", "panel", **quick)
+full = sclcs.rank(cohort, "diagnosis", "panel", **quick)
 found = {
-    name: sclcs.compare(everybody, sclcs.rank(cohort, "diagnosis", "panel", core, **quick), k=[5])
+    name: sclcs.compare(full, sclcs.rank(cohort, "diagnosis", "panel", core, **quick), k=[5])
     for name, core in cores.items()
 }
 figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
 axes.barh(list(found), [agreed["ndcg@5"] for agreed in found.values()])
-axes.set(xlabel="nDCG@5 with the ranking on everybody", xlim=(0, 1))
+axes.set(xlabel="nDCG@5 with the ranking on the full cohort", xlim=(0, 1))
 
 # %%
 # The same as one command, with a report: ``sclcs run cohort.zarr --task diagnosis --ratio 0.2

@@ -112,8 +112,8 @@ axes.set(xlabel="scans", ylabel="share of the steady cluster", ylim=(0, 0.8))
 axes.legend(fontsize=8)
 
 # %%
-# Theorem 4: how many scans cover everybody
-# -----------------------------------------
+# Theorem 4: how many scans cover the cohort
+# ------------------------------------------
 # The chance to miss a ball of scans falls at least as fast as the proof says. But the number of
 # scans that the theorem asks for is larger than the number of all scans: it is true, and does not
 # say how large a core-set must be.
@@ -140,7 +140,7 @@ print(
 # %%
 # Theorem 5: a cover keeps means
 # ------------------------------
-# Means over a core-set differ from those over everybody by at most the radius of the cover, *if
+# Means over a core-set differ from those over the cohort by at most the radius of the cover, *if
 # every chosen scan counts for those it stands for*. The plain mean of the same core-set has no
 # such bound: a few scans far away count as much as a crowd.
 
