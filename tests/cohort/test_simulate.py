@@ -219,7 +219,7 @@ class TestParameters:
             ({"stride": 0}, "Expected stride of at least 1, got 0."),
             ({"regions": 1}, "Expected at least 2 regions, got 1."),
             ({"length": 5}, "Expected windows of at least 10 time points, got 5."),
-            ({"tr": 0.0}, "tr above 0 and up to 10 seconds, got 0.0."),
+            ({"tr": 0.0}, "`tr` must be above 0 and up to 10 seconds, got 0.0."),
             ({"tr": float("nan")}, "up to 10 seconds, got nan."),
             ({"sites": 0}, "Expected at least one site, got 0."),
             ({"sites": {}}, "Expected sites with sizes"),
