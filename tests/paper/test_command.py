@@ -8,6 +8,7 @@ import pytest
 
 from paper import EXPERIMENTS
 from paper.__main__ import main
+from paper.keep import keep
 from sclcs import simulate_cohort
 
 
@@ -89,3 +90,19 @@ def test_mistakes_are_one_sentence(paper, saved, tmp_path, arguments, words):
     assert code == 2
     assert words in errors
     assert "Traceback" not in errors
+
+
+def test_a_finished_experiment_is_kept_with_its_record(run, tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "table10.png").write_bytes(b"an older figure")
+    folder = run("table10", methods=("random",), draws=1, repeats=1)
+    for name in (None, "other"):
+        keep(folder, name, results)
+    for name in ("table10", "other"):
+        assert (results / f"{name}.csv").read_bytes() == (folder / "summary.csv").read_bytes()
+    assert (results / "table10.png").read_bytes() == (folder / "figure.png").read_bytes()
+    assert not (results / "other.png").exists()
+    record = json.loads((results / "experiments.json").read_text(encoding="utf-8"))
+    assert set(record) == {"table10", "other"}
+    assert {"command", "commit", "versions", "options"} <= set(record["other"][0])
