@@ -45,7 +45,7 @@ def _measure(setup: Setup, cells: Sequence[Cell]) -> Iterator[Measured]:
 
 def _summarise(measured: pd.DataFrame) -> pd.DataFrame:
     groups = measured.groupby(["group", "epoch"], sort=False)["distance_to_last"]
-    return groups.agg(mean="mean", std="std", n="count").reset_index()
+    return groups.agg(mean="mean", std="std", worst="max", n="count").reset_index()
 
 
 def _tables(summary: pd.DataFrame) -> list[Table]:

@@ -367,28 +367,6 @@ def test_overlap_needs_to_know_where_windows_start():
         find_pairs(table, 10, allow_overlap=False)
 
 
-def test_presets_are_those_of_the_method():
-    paper, official = PRESETS["paper"], PRESETS["official"]
-    assert (paper.attention, paper.scale, paper.qk_bias, paper.mlp) == (
-        "softmax",
-        "sqrt_dim",
-        False,
-        False,
-    )
-    assert (official.attention, official.scale, official.qk_bias, official.mlp) == (
-        "logits",
-        "sqrt_in",
-        True,
-        True,
-    )
-    assert (paper.denominator, official.denominator) == ("negatives", "negatives+self")
-    assert (paper.power, official.power) == (2, 1)
-    assert (paper.tracking, official.tracking) == ("every-epoch", "logged")
-    assert (paper.epochs, official.epochs) == (200, 1000)
-    assert {p.heads for p in PRESETS.values()} == {16}
-    assert {p.dim for p in PRESETS.values()} == {32}
-
-
 def test_mha_changes_nothing_but_the_fusion():
     assert PRESETS["mha"] == encoder_settings("paper", fusion="uniform")
 

@@ -8,13 +8,12 @@ import pytest
 import torch
 from encoder_cohorts import make_cohort
 
-from sclcs._core import cache_folder
 from sclcs._core.errors import InputError, MissingDependencyError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
 from sclcs.coresets import encoder as encoder_module, training as training_module
 from sclcs.coresets.attention import AttentionEncoder
 from sclcs.coresets.encoder import TrainedEncoder, train_encoder, trained_encoder
-from sclcs.coresets.encoder_training import EncoderTraining, snapshot_epochs
+from sclcs.coresets.encoder_training import EncoderTraining
 from sclcs.coresets.training import TrainingDivergedError
 
 PRESETS = ["paper", "official", "mha", "mha-published"]
@@ -226,10 +225,6 @@ def test_kept_weights_give_the_maps_of_their_epoch(trainable, quick, monkeypatch
         run.maps(trainable, ["s0_w0"], 3)
 
 
-def test_snapshot_epochs():
-    assert sorted(snapshot_epochs(60)) == [0, 1, 2, 5, 10, 20, 50, 60]
-
-
 def test_samples_without_a_pair_are_scored(trainable, quick):
     run = train_encoder(trainable, **quick)
     assert run.scores[run.sample_ids.index("u0_w0")] > 0
@@ -314,36 +309,6 @@ def test_the_cache_can_be_off(trainable, quick, tmp_path, trainings, monkeypatch
     monkeypatch.setenv("SCLCS_CACHE", str(tmp_path))
     trained_encoder(trainable, cache=False, **quick)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_where_the_cache_is(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCLCS_CACHE", str(tmp_path / "env"))
-    assert cache_folder() == tmp_path / "env"
-    assert cache_folder(tmp_path / "arg") == tmp_path / "arg"
-    monkeypatch.delenv("SCLCS_CACHE")
-    assert cache_folder().name == "sclcs"
-
-
-def test_an_interrupted_training_leaves_a_checkpoint_and_no_entry(
-    trainable, quick, tmp_path, monkeypatch
-):
-    original = EncoderTraining.train_epoch
-
-    def fail_late(training):
-        if training.epoch == 12:
-            raise KeyboardInterrupt
-        original(training)
-
-    long = quick | {"epochs": 14}
-    monkeypatch.setattr(EncoderTraining, "train_epoch", fail_late)
-    with pytest.raises(KeyboardInterrupt):
-        trained_encoder(trainable, cache=tmp_path, **long)
-    (left,) = (tmp_path / "encoder").iterdir()
-    assert left.suffix == ".checkpoint"
-    monkeypatch.undo()
-    resumed = trained_encoder(trainable, cache=tmp_path, **long)
-    assert np.array_equal(resumed.scores, trained_encoder(trainable, cache=False, **long).scores)
-    assert [path.is_dir() for path in (tmp_path / "encoder").iterdir()] == [True]
 
 
 SELECT = """

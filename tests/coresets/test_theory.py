@@ -36,11 +36,6 @@ def test_theorem_1_averaging_heads_widens_support_and_raises_entropy(rng):
         assert (entropy(mean) > entropy(heads).min(axis=0)).all()
 
 
-def test_theorem_1_is_an_equality_for_identical_heads(rng):
-    head = disjoint_heads(rng)[0]
-    assert entropy(np.mean([head, head], axis=0)) == pytest.approx(entropy(head))
-
-
 def test_proposition_1_mixture_perturbation(rng):
     prototypes = rng.normal(size=(4, 5, 5))
     shares = np.array([0.4, 0.3, 0.2, 0.1])
