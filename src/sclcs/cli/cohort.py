@@ -174,8 +174,8 @@ def label(
     for word, names in (("Added", done.added), ("Replaced", done.replaced)):
         if names:
             typer.echo(f"{word}: {', '.join(names)}.")
-    told = found.provenance["columns"]
-    print_columns({name: told[name] for name in [*done.added, *done.replaced]})
+    profiles = found.provenance["columns"]
+    print_columns({name: profiles[name] for name in [*done.added, *done.replaced]})
     if done.unlabelled:
         typer.echo(f"Without a row: {len(done.unlabelled)} {done.by}s.")
     if done.unused:

@@ -26,19 +26,19 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
     """Say what was written, how it was made, and what was left out."""
     from sclcs.cohort import describe_cohort
 
-    facts = describe_cohort(cohort)
+    about = describe_cohort(cohort)
     if as_json:
-        print_json({"cohort": str(out), **facts})
+        print_json({"cohort": str(out), **about})
         return
     typer.echo(
-        f"Wrote {out}: {facts['samples']} samples of {facts['subjects']} subjects, "
-        f"{facts['regions']} regions x {cohort.length_text} time points."
+        f"Wrote {out}: {about['samples']} samples of {about['subjects']} subjects, "
+        f"{about['regions']} regions x {cohort.length_text} time points."
     )
-    if facts["preparation"]:
-        typer.echo(facts["preparation"])
+    if about["preparation"]:
+        typer.echo(about["preparation"])
     print_columns(cohort.provenance.get("columns", {}))
-    print_dropped_regions(facts)
-    left_out = "; ".join(f"{e['meaning']} ({e['count']})" for e in facts["excluded"].values())
+    print_dropped_regions(about)
+    left_out = "; ".join(f"{e['meaning']} ({e['count']})" for e in about["excluded"].values())
     if left_out:
         typer.echo(f"Left out: {left_out}. Who and why: sclcs cohort describe {out}")
     moved = [e for e in cohort.provenance.get("excluded", []) if e["kind"] == "high-motion"]
@@ -46,7 +46,7 @@ def announce(cohort: Cohort, out: Path, as_json: bool) -> None:
         print_table(
             "left out for motion", ["scan", "why"], [(e["where"], e["detail"]) for e in moved]
         )
-    for note in facts["notes"]:
+    for note in about["notes"]:
         typer.echo(f"Note: {note}", err=True)
 
 
@@ -61,7 +61,7 @@ def import_(
     json: JsonFlag = False,
     **settings: Any,  # noqa: ANN401
 ) -> None:
-    """Make a cohort from the files of a pipeline; their layout tells which.
+    """Make a cohort from the files of a pipeline; recognised by their layout.
 
     XCP-D, C-PAC, HALFpipe, fMRIPrep, CONN, DPABI, GRETNA, the trees of HCP and UK Biobank, one file
     per scan (csv, tsv, txt, 1D, npy, mat, ptseries.nii), .npz, EEG and MEG.

@@ -1,4 +1,4 @@
-"""Cohorts: from files to signals with one row of facts per sample.
+"""Cohorts: from files to signals with one row of metadata per sample.
 
 The names below are loaded when they are first used.
 """

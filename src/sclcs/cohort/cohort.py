@@ -1,4 +1,4 @@
-"""The cohort: signals and one row of facts per sample."""
+"""The cohort: signals and one row of metadata per sample."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
 
 
 class Cohort:
-    """Samples with their facts: whole scans, or windows of them.
+    """Samples with their metadata: whole scans, or windows of them.
 
     :meth:`from_arrays` makes a cohort of arrays (time, region) as nilearn returns them, and
     :func:`sclcs.load` of files. Inside, arrays are (sample, region, time).
@@ -153,13 +153,13 @@ class Cohort:
         )
 
     def _repr_html_(self) -> str:
-        facts: dict[str, object] = {"subjects": self.n_subjects, "regions": self.n_regions}
-        facts |= {"time points": self.length_text, "TR": self.tr}
+        about: dict[str, object] = {"subjects": self.n_subjects, "regions": self.n_regions}
+        about |= {"time points": self.length_text, "TR": self.tr}
         shown = self.samples.head(SHOWN)
         rows = [(name, *row) for name, row in zip(shown.index, shown.to_numpy(), strict=True)]
         more = [f"and {len(self) - SHOWN} more samples"] if len(self) > SHOWN else []
         header = ["sample_id", *map(str, shown.columns)]
-        return card(f"Cohort of {len(self)} samples", facts, header, rows, more)
+        return card(f"Cohort of {len(self)} samples", about, header, rows, more)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -229,8 +229,7 @@ class Cohort:
         -------
         Cohort
         """
-        places = self._row_numbers(rows)
-        return self._subset(places, None)
+        return self._subset(self._row_numbers(rows), None)
 
     def where(self, **labels: object) -> Cohort:
         """Return the samples whose labels have the given values.
@@ -350,44 +349,34 @@ class Cohort:
         """Open a cohort written by :meth:`save`; signals stay on disk until used."""
         from sclcs.cohort.storage import complaining, read_cohort
 
-        found = read_cohort(path)
+        found, stored_fingerprint = read_cohort(path)
         with complaining(path):
-            cohort = cls(
-                found.signals,
-                found.samples,
-                found.regions,
-                found.tr,
-                provenance=found.provenance,
-            )
-        cohort.fingerprint = found.fingerprint  # fills the cached property
+            cohort = cls(**found)
+        cohort.fingerprint = stored_fingerprint  # fills the cached property
         cohort.path = Path(path)
         return cohort
 
     def _row_numbers(self, rows: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         chosen = np.asarray(rows)
-        if (
-            chosen.ndim != 1
-            or chosen.dtype.kind not in "biuUOf"
-            or (chosen.dtype.kind == "f" and chosen.size)
-        ):
+        if not chosen.size:
+            chosen = chosen.astype(np.int64)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "biuUO":
             raise InputError(
                 "Expected sample ids, row numbers or a mask with one value per sample, got "
                 f"{type(rows).__name__} of type {chosen.dtype}."
             )
         if chosen.dtype.kind in "UO":
-            places = self.samples.index.get_indexer(pd.Index(list(rows), dtype=object))
-            unknown = [name for name, place in zip(rows, places, strict=True) if place < 0]
+            found = self.samples.index.get_indexer(pd.Index(list(rows), dtype=object))
+            unknown = [name for name, row in zip(rows, found, strict=True) if row < 0]
             if unknown:
                 raise UnknownNameError(
                     f"These samples are not in the cohort: {name_first(unknown)}."
                 )
-            return np.asarray(places, dtype=np.int64)
+            return np.asarray(found, dtype=np.int64)
         if chosen.dtype == bool and chosen.shape != (len(self),):
             raise InputError(f"A mask needs {len(self)} values, got {chosen.size}.")
         try:
-            return np.asarray(
-                np.arange(len(self))[chosen if chosen.size else chosen.astype(np.int64)]
-            )
+            return np.asarray(np.arange(len(self))[chosen])
         except IndexError as error:
             raise InputError(f"Row numbers must be below {len(self)}: {error}.") from error
 
@@ -476,7 +465,7 @@ def _json_values(provenance: Mapping[str, Any]) -> dict[str, Any]:
         return dict(json.loads(json.dumps(plain(provenance))))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"Expected a provenance of JSON values (texts, numbers, lists), but {error}."
+            f"Expected a provenance of JSON values (strings, numbers, lists), but {error}."
         ) from error
 
 
@@ -503,7 +492,7 @@ def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalAr
         )
     if checked.shape[0] != n_samples:
         raise InputError(
-            f"Expected one row of facts per sample, got {n_samples} rows for "
+            f"Expected one row of metadata per sample, got {n_samples} rows for "
             f"{checked.shape[0]} samples."
         )
     return checked
@@ -528,7 +517,7 @@ def check_tr(tr: object) -> float | None:
 def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tuple[str, ...]:
     expected, n_times = shape[1], shape[2]
     if isinstance(regions, str):
-        raise InputError(f"Expected a list of {expected} region names, got the text {regions!r}.")
+        raise InputError(f"Expected a list of {expected} region names, got the string {regions!r}.")
     names = tuple(f"region-{i}" for i in range(expected)) if regions is None else tuple(regions)
     if regions is not None and len(names) == n_times != expected:
         raise InputError(

@@ -59,23 +59,13 @@ ID_FROM = 1000  # whole numbers from here on, all different, may be ids
 
 @dataclass(frozen=True)
 class ColumnRules:
-    """What is said of columns: by the user, or by ``participants.json``.
+    """What is said of columns: by the user, or by ``participants.json``."""
 
-    Parameters
-    ----------
-    levels : mapping of str to sequence of str
-        The classes of a column, as they are written.
-    missing : mapping of str to sequence of str
-        What else means "not known" in a column; an empty one says that no number does.
-    units : mapping of str to str
-    asked : sequence of str
-        Columns that the user named; they must be there.
-    """
-
-    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the classes, as written
+    #: What else means "not known"; an empty list says that no number does.
     missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
-    asked: Sequence[str] = ()
+    asked: Sequence[str] = ()  # columns that the user named, which must be there
 
     @classmethod
     def of(
@@ -138,23 +128,12 @@ def _is_plain(cell: str) -> bool:
 def read_columns(
     table: Mapping[str, Sequence[Any]], rules: ColumnRules | None = None
 ) -> tuple[dict[str, list[Any]], dict[str, dict[str, Any]], list[Problem]]:
-    """Say what every column of a table holds.
+    """Say what every column of a table holds: its values, profiles and problems.
 
-    Parameters
-    ----------
-    table : mapping of str to sequence
-        Strings, numbers, truth values or None, one per row.
-    rules : ColumnRules, optional
-
-    Returns
-    -------
-    values : dict of str to list
-        Numbers, or strings with one spelling per class; None where nothing is known.
-    profiles : dict of str to dict
-        ``kind`` (classes, number, "number or classes", id, date, text), ``unknown`` (rows), and
-        where there are any ``unit``, ``missing`` (codes and how often), ``levels``, ``notes``.
-    problems : list of Problem
-        Cells that do not fit, and what has to be asked.
+    Values are numbers, or strings with one spelling per class; None where nothing is known. A
+    profile has a ``kind`` (classes, number, "number or classes", id, date, text), ``unknown``
+    (rows), and where there are any ``unit``, ``missing`` (codes and how often), ``levels``,
+    ``notes``. Problems are cells that do not fit, and what has to be asked.
     """
     rules = rules or ColumnRules()
     rules.check(list(table))

@@ -43,7 +43,7 @@ GOES_WITH = {
 }
 #: Columns without a reason of their own have to go clearly with a label to be named, ...
 CLEARLY = 0.3
-#: ... and from here on nothing tells the two apart.
+#: ... and from here on the two cannot be separated.
 INSEPARABLE = 0.9
 PERMUTATIONS = 999
 MOST_CLASSES = 100  # more are ids
@@ -90,22 +90,11 @@ def _may_be_sites(subjects: pd.DataFrame, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Association:
-    """How closely two columns go together, over subjects.
+    """How closely two columns go together, over subjects."""
 
-    Parameters
-    ----------
-    measure : str
-        ``Cramér's V`` of two labels, ``eta`` of a label and a number, ``rho`` (Spearman) of
-        two numbers.
-    strength : float
-        From 0 to 1; V and eta without the bias of small samples.
-    p : float
-        Of permutations of one of them.
-    """
-
-    measure: str
-    strength: float
-    p: float
+    measure: str  # Cramér's V of labels, eta of a label and a number, rho of two numbers
+    strength: float  # from 0 to 1; V and eta without the bias of small samples
+    p: float  # of permutations of one of them
 
     def __str__(self) -> str:
         p = "below 0.01" if self.p < 0.01 else f"{self.p:.2g}"
@@ -113,20 +102,11 @@ class Association:
 
 
 def association(one: pd.Series, other: pd.Series) -> Association | None:
-    """Measure how closely two columns go together.
+    """Measure how closely two columns of subjects go together; missing values are left out.
 
     Chi squared of two labels, Kruskal and Wallis' H, and Spearman's rho are one thing: the sum of
-    squared canonical correlations of indicators of classes, or of ranks of numbers.
-
-    Parameters
-    ----------
-    one, other : Series
-        One value per subject; missing ones are left out. Text is a label.
-
-    Returns
-    -------
-    Association or None
-        None if one of them does not vary, or has hardly two subjects of a class.
+    squared canonical correlations of indicators of classes, or of ranks of numbers. None if one of
+    them does not vary, or has hardly two subjects of a class.
     """
     known = one.notna() & other.notna()
     one, other = one[known], other[known]
@@ -181,7 +161,7 @@ def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) ->
     Parameters
     ----------
     samples : DataFrame
-        The metadata of the samples.
+        The metadata of samples.
     columns : sequence of str, optional
         Labels and numbers that operators are ranked for, which must be there: every other column
         is compared with them. By default all columns with a few classes, which are compared with
@@ -311,16 +291,7 @@ class SignalMarks:
 def looks_like_site(samples: pd.DataFrame, marks: SignalMarks) -> list[Problem]:
     """Name columns of a few groups whose scans are alike, as those of one scanner are.
 
-    Parameters
-    ----------
-    samples : DataFrame
-    marks : SignalMarks
-        Of the scans of the same subjects.
-
-    Returns
-    -------
-    list of Problem
-        Empty if there is a column of sites.
+    None if there is a column of sites already; `marks` are those of the same subjects.
     """
     table = marks.table()
     if site_column(samples) is not None or len(table) < 2 * FEWEST_OF_A_SITE:

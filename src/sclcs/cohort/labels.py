@@ -1,6 +1,6 @@
 """Tables of labels: joined to scans by ids when they are read, or to a cohort later.
 
-Every cell is read as text first, so ids keep their leading zeros. A column becomes
+Every cell is read as a string first, so ids keep their leading zeros. A column becomes
 numeric only if that loses nothing: ``"007"`` stays text.
 """
 
@@ -55,19 +55,10 @@ _RESERVED = frozenset({"sample_id", "subject", "window", "scan", "start", "n_tim
 
 @dataclass(frozen=True)
 class LabelTable:
-    """A table of labels as it is in the file: text, column by column.
+    """A table of labels as it is in the file: strings, column by column.
 
-    Parameters
-    ----------
-    source : Path
-        The file, named in messages.
-    columns : mapping of str to sequence of str
-        The cells of each column, in file order, all of one length.
-    id_column : str, optional
-        The column that names the subject or scan; found by its name if not given.
-    sidecar : mapping
-        What the JSON file beside the table says of its columns (BIDS: ``Levels``, ``Units``),
-        under the names that they have in a cohort.
+    The column of ids is found by its name if it is not given. The sidecar is what the JSON file
+    beside the table says of its columns (BIDS: ``Levels``, ``Units``).
     """
 
     source: Path
@@ -135,7 +126,7 @@ class LabelTable:
         return ids
 
     def rows(self, without: Iterable[str] = ()) -> list[dict[str, Any]]:
-        """Return the labels of every row: text, int, float, or None where missing.
+        """Return the labels of every row: str, int, float, or None where missing.
 
         Without some columns, such as the ids; under the names given by :func:`column_name`.
         """
@@ -222,25 +213,13 @@ def with_mean_fd(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def attach_labels(scans: Scans, table: LabelTable, by: By | None = None) -> Scans:
-    """Give each scan the labels of its row.
+    """Give each scan the labels of its row; scans and rows without the other are problems.
 
     An id matches the same id. If there is no such row, ``sub-`` or ``Subject`` in front and leading
     zeros of a number are ignored (``sub-0050003`` and ``50003``), but only where exactly one
-    row and one subject (or scan) then remain; anything ambiguous counts as missing.
-
-    Parameters
-    ----------
-    scans : Scans
-    table : LabelTable
-    by : {'subject', 'scan'}, optional
-        Which id of the scan the table names; by default the scan if any row names one,
-        else the subject. By scan, a subject column of the table also says whose scan it is.
-
-    Returns
-    -------
-    Scans
-        The scans that have a row, with its labels as metadata (of the same name they are
-        replaced). Scans without a row and rows without a scan are added to the problems.
+    row and one subject (or scan) then remain; anything ambiguous counts as missing. By default the
+    table names scans if any row does, else subjects. By scan, a subject column also says whose
+    scan it is.
     """
     if by is None:
         named = [cell.strip() for cell in table.columns[table.find_id_column("scan")]]

@@ -21,6 +21,10 @@ class Kind:
     fatal: bool = True
 
 
+def _note(meaning: str, advice: str) -> Kind:
+    return Kind(meaning, advice, fatal=False)
+
+
 _SKIP = "drop them with --on-bad skip (on_bad='skip')"
 _DROP = "--drop-regions NAMES, or --max-missing-subjects 5% for those that many lack"
 
@@ -31,20 +35,19 @@ KINDS: Mapping[str, Kind] = {
     ),
     "non-finite": Kind(
         "Scans with NaN or infinite values",
-        f"leave regions out for everybody ({_DROP}), repair the extraction, or {_SKIP}",
+        f"leave regions out of all scans ({_DROP}), repair the extraction, or {_SKIP}",
     ),
     "constant-region": Kind(
         "Scans with a region that does not vary over time",
-        f"leave regions out for everybody ({_DROP}), or {_SKIP}",
+        f"leave regions out of all scans ({_DROP}), or {_SKIP}",
     ),
     "same-scan": Kind(
         "Scans that are equal, under different names",
         f"find out whose they are and leave the others out, or {_SKIP} (all of them)",
     ),
-    "similar-scan": Kind(
+    "similar-scan": _note(
         "Scans so similar that they may be one",
         "find out whether it is one scan that was extracted twice",
-        fatal=False,
     ),
     "index-region": Kind(
         "Scans with a region that only rises or only falls, like a counter of time",
@@ -62,20 +65,17 @@ KINDS: Mapping[str, Kind] = {
         "Scans with values that no signal of its kind has",
         f"repair the extraction, leave the region out ({_DROP}), or {_SKIP}",
     ),
-    "large-value": Kind(
+    "large-value": _note(
         "Scans with values far from the others",
         "look at them: motion or an artefact",
-        fatal=False,
     ),
-    "flat-stretch": Kind(
+    "flat-stretch": _note(
         "Scans with a region that often keeps its value",
         "look at them: clipping, few digits or a gap that was filled",
-        fatal=False,
     ),
-    "lost-digits": Kind(
+    "lost-digits": _note(
         "Scans whose offset is so large that single precision keeps few digits of the signal",
         "subtract the mean of every region in double precision before saving, and import again",
-        fatal=False,
     ),
     "implausible-tr": Kind(
         "Repetition times that are no seconds",
@@ -97,10 +97,9 @@ KINDS: Mapping[str, Kind] = {
         "Scans without a row in the label table",
         f"add the rows, or {_SKIP}",
     ),
-    "extra-label": Kind(
+    "extra-label": _note(
         "Rows of the label table without a scan",
         "scans may be missing: check that all were processed",
-        fatal=False,  # a study's table lists people whose scan was not usable
     ),
     "mixed-column": Kind(
         "Columns in which some cells do not fit",
@@ -115,80 +114,65 @@ KINDS: Mapping[str, Kind] = {
         "Columns of numbers with one that may mean that nothing is known",
         "say which: --missing COLUMN=CODE (missing=), or --missing COLUMN= if it is a number",
     ),
-    "vague-level": Kind(
+    "vague-level": _note(
         "Classes whose name may mean that nothing is known",
         "if so, `sclcs cohort label COHORT --missing COLUMN=CLASS`",
-        fatal=False,
     ),
-    "high-motion": Kind(
+    "high-motion": _note(
         "Scans left out because their head moved more than --max-fd allows",
         "raise --max-fd (max_fd=) to keep them",
-        fatal=False,
     ),
-    "single-window": Kind(
+    "single-window": _note(
         "Subjects with one sample only (no positive pair for fingerprinting or the encoder)",
         "use shorter windows or a smaller stride, or leave these subjects out",
-        fatal=False,
     ),
-    "single-member-class": Kind(
+    "single-member-class": _note(
         "Classes with one subject only (no within-class pair)",
         "leave the class out when ranking by this label",
-        fatal=False,
     ),
-    "missing-value": Kind(
+    "missing-value": _note(
         "Label columns with missing values",
         "complete the table, or leave these samples out when ranking by this label",
-        fatal=False,
     ),
-    "small-class": Kind(
+    "small-class": _note(
         "Classes with fewer than ten subjects",
         "expect wide intervals, or join classes",
-        fatal=False,
     ),
-    "unequal-classes": Kind(
+    "unequal-classes": _note(
         "Labels with a class more than three times as large as another",
         "scores count classes alike, but the small class decides how sure they are",
-        fatal=False,
     ),
-    "goes-with-site": Kind(
+    "goes-with-site": _note(
         "Labels that go with the site",
         "take the site out with --covariates site, or compare inside sites with --within site",
-        fatal=False,
     ),
-    "goes-with-motion": Kind(
+    "goes-with-motion": _note(
         "Labels that go with head motion",
         "take it out with --covariates and the name of the column",
-        fatal=False,
     ),
-    "goes-with-length": Kind(
+    "goes-with-length": _note(
         "Labels that go with the length, the repetition time or the number of scans",
         "import equally long scans (--truncate, --resample)",
-        fatal=False,
     ),
-    "goes-with-column": Kind(
+    "goes-with-column": _note(
         "Labels that go with another column",
         "take it out with --covariates and its name if it is not another measure of the same",
-        fatal=False,
     ),
-    "same-as-column": Kind(
+    "same-as-column": _note(
         "Labels that another column says as well",
-        "no analysis of these subjects tells which of the two is seen",
-        fatal=False,
+        "no analysis of these subjects can tell the two apart",
     ),
-    "acts-as-site": Kind(
+    "acts-as-site": _note(
         "Columns whose groups have scans alike, as sites have",
         "name it with --within, or take it out with --covariates",
-        fatal=False,
     ),
-    "mixed-tr": Kind(
+    "mixed-tr": _note(
         "Repetition times that differ between subjects",
         "windows of equal length then last unequally long; take the site out, or resample",
-        fatal=False,
     ),
-    "number-as-label": Kind(
+    "number-as-label": _note(
         "Columns of text that hold many different numbers and would be taken for labels",
         "write plain numbers into them, and rank them as a quantity",
-        fatal=False,
     ),
     "damaged": Kind(
         "Stored data that do not match their checksum or fingerprint",
@@ -208,11 +192,11 @@ class Problem:
     Parameters
     ----------
     kind : str
-        A key of :data:`KINDS`.
+        What is wrong, for example ``constant-region``.
     where : str
         The scan, subject, file or class.
     detail : str
-        The fact that was found.
+        What was found.
     """
 
     kind: str
@@ -241,8 +225,8 @@ def explain(problems: Iterable[Problem]) -> str:
 
 
 def _sentence(kind: str, group: Sequence[Problem]) -> str:
-    facts = KINDS[kind]
-    return f"{facts.meaning} ({len(group)}): {name_first(group)}; {facts.advice}."
+    found = KINDS[kind]
+    return f"{found.meaning} ({len(group)}): {name_first(group)}; {found.advice}."
 
 
 def raise_for(problems: Sequence[Problem]) -> None:

@@ -42,19 +42,7 @@ _DOSENBACH_DEFAULT_MODE = {
 
 @dataclass(frozen=True)
 class RegionSet:
-    """Some regions of an atlas.
-
-    Parameters
-    ----------
-    name : str
-        Name of the set.
-    atlas : str
-        The atlas, a key of :data:`ATLAS_SIZES`.
-    numbers : tuple of int
-        The regions as numbered by the atlas, from 1.
-    names : tuple of str
-        Their names, in the same order.
-    """
+    """Some regions of an atlas, as it numbers them (from 1) and by name."""
 
     name: str
     atlas: str
@@ -133,20 +121,10 @@ def dosenbach_coordinates(extra: str = "nifti") -> Mapping[str, tuple[float, flo
 
 
 def choose_regions(scans: Scans, wanted: str | Sequence[str] | None) -> Scans:
-    """Keep some regions of scans.
+    """Keep some regions of scans: a region set, names or patterns (``"LH_Default_*"``), or all.
 
-    Parameters
-    ----------
-    scans : Scans
-    wanted : str or sequence of str or None
-        The name of a region set, region names or patterns such as ``"LH_Default_*"`` (a list,
-        or one string separated by commas), or None or ``"all"`` for all regions. A set is found
-        by the names of its regions; if the scans have as many regions as its atlas under other
-        names, by their numbers, and they then get the names of the set.
-
-    Returns
-    -------
-    Scans
+    A set is found by the names of its regions; if the scans have as many regions as its atlas under
+    other names, by their numbers, and they then get the names of the set.
     """
     names = _words("all" if wanted is None else wanted)
     if names == ["all"]:
@@ -242,17 +220,10 @@ def parse_share(text: str) -> float | int:
 class CoverageRule:
     """When a region is missing in a scan, and when it is left out of all scans.
 
-    Parameters
-    ----------
-    min_coverage : float
-        A region is missing in a scan that covers less of it, where the pipeline tells how
-        much it covers (XCP-D does). A region that is NaN or constant in the part of the
-        scan that is used is always missing.
-    max_missing_subjects : float or int, optional
-        A region that is missing in a larger share (float) or number (int) of the subjects is
-        left out of all scans. A scan that lacks another region is a bad scan.
-    most_regions : float
-        If more than this share of the regions would be left out, none is.
+    A region is missing in a scan that covers less of it than `min_coverage` (XCP-D and HALFpipe say
+    how much), or where it is NaN or constant in the part that is used. One that is missing in a
+    larger share (float) or number (int) of the subjects is left out of all scans; a scan that lacks
+    another one is a bad scan. If more than `most_regions` of the regions would go, none does.
     """
 
     min_coverage: float = 0.0

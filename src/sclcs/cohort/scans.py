@@ -54,7 +54,7 @@ class Scan:
         Labels and covariates: diagnosis, site, session, age, ...
     coverage : callable, optional
         Returns how much of each region the scan covers, 0 to 1, by its name, where the
-        pipeline tells; NaN or constant signals are found without it.
+        pipeline says it; NaN or constant signals are found without it.
     """
 
     scan_id: str

@@ -1,8 +1,8 @@
-"""Chunks that must be those which were written: their checksums are named in the seal.
+"""Signals (sample, region, time): on disk or in memory, of one length or several, fingerprinted.
 
-A chunk ends with a checksum of its content, which finds a flipped bit; it does not find a chunk of
-an older version or of another place. The seal of the folder names the checksum of every chunk, and
-whoever reads rows compares the last four bytes of the chunks that they are in.
+A stored chunk ends with a checksum of its content, which finds a flipped bit; it does not find a
+chunk of an older version or of another position. The seal of the folder names the checksum of every
+chunk, and whoever reads rows compares the last four bytes of the chunks that they are in.
 """
 
 from __future__ import annotations
@@ -46,25 +46,16 @@ def chunk_checksums(array_folder: Path) -> list[str]:
 
 
 def check_chunks(array: Any, rows: NDArray[np.int64]) -> None:  # noqa: ANN401
-    """Raise if the chunks that rows are in are not those that were signed.
-
-    Parameters
-    ----------
-    array : zarr.Array
-        Chunked along its first axis only, in a folder with a seal; without one nothing is known.
-    rows : array of int
-        Which rows are about to be read.
-    """
+    """Raise if the chunks that rows of a zarr array are in are not those that were signed."""
     folder = Path(array.store.root) / array.path
     seal = read_seal(folder.parent)
     known = None if seal is None else seal.metadata.get(CHUNKS)
     if known is None:
         return
-    places = np.unique(rows // array.chunks[0]).tolist()
     wrong = [
-        place
-        for place in places
-        if place >= len(known) or _last_bytes(_file(folder, place)) != known[place]
+        number
+        for number in np.unique(rows // array.chunks[0]).tolist()
+        if number >= len(known) or _last_bytes(_file(folder, number)) != known[number]
     ]
     if wrong:
         raise DamagedStoreError(
@@ -101,7 +92,7 @@ class LazySignals:
     stored : zarr.Array
         The stored signals (sample, region, time).
     rows, regions : ndarray of int, optional
-        Which stored rows and regions the view shows, in order. All by default.
+        Stored rows and regions of the view, in order. All by default.
     lengths : ndarray of int, optional
         Time points of every stored row, where they differ; the rest of a row is NaN.
     spans : ndarray of int, shape (row, 2), optional
@@ -176,15 +167,7 @@ class LazySignals:
         )
 
     def cut(self, rows: NDArray[np.int64], spans: NDArray[np.int64]) -> LazySignals:
-        """Return a view of stretches of rows; nothing is read.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Rows of this view; one may come several times.
-        spans : ndarray of int, shape (row, 2)
-            Where each stretch begins and ends.
-        """
+        """Return a view of stretches (begin, end) of rows, of which one may come several times."""
         if self._spans is not None:
             spans = spans + self._spans[rows, :1]
         return LazySignals(self._stored, self._rows[rows], self._regions, self._lengths, spans)
@@ -192,7 +175,7 @@ class LazySignals:
     def _read(self, chosen: NDArray[np.int64]) -> Floats:
         if len(chosen) == 0:
             return np.empty((0, *self.shape[1:]), dtype=np.float32)
-        wanted, place = np.unique(self._rows[chosen], return_inverse=True)
+        wanted, index = np.unique(self._rows[chosen], return_inverse=True)
         contiguous = wanted[-1] - wanted[0] + 1 == len(wanted)
         selection = slice(int(wanted[0]), int(wanted[-1]) + 1) if contiguous else wanted
         check_chunks(self._stored, wanted)
@@ -202,7 +185,7 @@ class LazySignals:
                 f"Signals are missing from {self._stored.store_path}: a chunk file is gone; "
                 "make the cohort again from its source."
             )
-        rows = block[place][:, self._regions]
+        rows = block[index][:, self._regions]
         if self._spans is None:
             return rows
         return stretches(rows, self._spans[chosen], self.shape[2])
@@ -220,20 +203,7 @@ SignalArray: TypeAlias = Floats | LazySignals
 
 
 def iterate_rows(signals: SignalArray, block_bytes: int = 2**24) -> Iterator[Floats]:
-    """Go through signals in blocks of rows of a bounded size.
-
-    Parameters
-    ----------
-    signals : ndarray or LazySignals, shape (sample, region, time)
-        What to read.
-    block_bytes : int
-        Memory of one block.
-
-    Yields
-    ------
-    ndarray
-        Consecutive rows, in order.
-    """
+    """Go through signals in blocks of consecutive rows that take a bounded amount of memory."""
     row_bytes = int(np.prod(signals.shape[1:])) * 4
     step = max(1, block_bytes // max(1, row_bytes))
     for start in range(0, signals.shape[0], step):
@@ -250,22 +220,14 @@ def as_float32(values: NDArray[Any]) -> Floats:
 
     Regions whose offset is large beside their variation are centred first (in double
     precision), where the numbers have more digits than single precision keeps.
-
-    Parameters
-    ----------
-    values : ndarray
-
-    Returns
-    -------
-    ndarray of float32
     """
     if values.dtype.kind == "f" and values.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return values.astype(np.float32, copy=False)
     with np.errstate(all="ignore"):  # what is not finite is found and named later
         kept = values.astype(np.float32)
         far = 0
-        for place in np.ndindex(values.shape[:-2]):  # a sample at a time, for memory's sake
-            signals = np.asarray(values[place], dtype=np.float64)
+        for index in np.ndindex(values.shape[:-2]):  # a sample at a time, for memory's sake
+            signals = np.asarray(values[index], dtype=np.float64)
             if signals.ndim < 2 or not signals.size:
                 continue
             known = np.where(np.isfinite(signals), signals, np.nan)
@@ -273,7 +235,7 @@ def as_float32(values: NDArray[Any]) -> Floats:
             spread = np.sqrt(_mean((known - middle) ** 2))
             rows = ((np.abs(middle) > LARGEST_OFFSET * spread) & (spread > 0)).ravel()
             if rows.any():
-                kept[(*place, rows)] = (signals - middle)[rows]
+                kept[(*index, rows)] = (signals - middle)[rows]
                 far += int(rows.sum())
     if far:
         _log.warning(
@@ -291,25 +253,11 @@ def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 LENGTH_COLUMN = "n_timepoints"
-
-Lengths = NDArray[np.int64]
-Floats32 = NDArray[np.float32]
+Lengths: TypeAlias = NDArray[np.int64]
 
 
 def sample_lengths(samples: pd.DataFrame, longest: int) -> Lengths:
-    """Return the time points of each sample.
-
-    Parameters
-    ----------
-    samples : DataFrame
-        One row of facts per sample; without the column ``n_timepoints`` all are `longest`.
-    longest : int
-        The time axis of the signals.
-
-    Returns
-    -------
-    ndarray of int64
-    """
+    """Return the time points of each sample: all of the axis without ``n_timepoints``."""
     if LENGTH_COLUMN not in samples.columns:
         return np.full(len(samples), longest, dtype=np.int64)
     column = pd.to_numeric(samples[LENGTH_COLUMN], errors="coerce").to_numpy(dtype=np.float64)
@@ -329,7 +277,7 @@ def by_length(lengths: Lengths) -> list[tuple[int, NDArray[np.int64]]]:
     return [(int(n), np.flatnonzero(lengths == n)) for n in np.unique(lengths)]
 
 
-def padded(signals: Floats32, longest: int) -> Floats32:
+def padded(signals: Floats, longest: int) -> Floats:
     """Fill up signals (..., time) with NaN to a length."""
     missing = longest - signals.shape[-1]
     widths = [(0, 0)] * (signals.ndim - 1) + [(0, missing)]
@@ -338,45 +286,20 @@ def padded(signals: Floats32, longest: int) -> Floats32:
 
 def iterate_samples(
     signals: SignalArray, lengths: Lengths
-) -> Iterator[tuple[NDArray[np.int64], Floats32]]:
-    """Go through samples in blocks of one length.
+) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+    """Go through samples in blocks of one length: their row numbers, and signals without padding.
 
-    Parameters
-    ----------
-    signals : ndarray or LazySignals, shape (sample, region, time)
-        What to read.
-    lengths : ndarray of int64
-        Of each sample.
-
-    Yields
-    ------
-    rows : ndarray of int64
-        Which samples; every one comes once, in order where all have one length.
-    block : ndarray, shape (row, region, length)
-        Their signals without padding.
+    Every sample comes once, in order where all have one length.
     """
     start = 0
     for block in iterate_rows(signals):
-        for length, places in by_length(lengths[start : start + len(block)]):
-            yield places + start, block[places][:, :, :length]
+        for length, rows in by_length(lengths[start : start + len(block)]):
+            yield rows + start, block[rows][:, :, :length]
         start += len(block)
 
 
-def stretches(signals: Floats32, spans: NDArray[np.int64], longest: int) -> Floats32:
-    """Cut one stretch of time out of every sample, and fill up with NaN.
-
-    Parameters
-    ----------
-    signals : ndarray, shape (sample, region, time)
-    spans : ndarray of int, shape (sample, 2)
-        Where each stretch begins and ends.
-    longest : int
-        Time axis of the result.
-
-    Returns
-    -------
-    ndarray, shape (sample, region, longest)
-    """
+def stretches(signals: Floats, spans: NDArray[np.int64], longest: int) -> Floats:
+    """Cut one stretch (begin, end) out of every sample, and fill up with NaN to a length."""
     cut = np.full((*signals.shape[:2], longest), np.nan, dtype=np.float32)
     for row, (start, stop) in enumerate(spans):
         cut[row, :, : stop - start] = signals[row, :, start:stop]
@@ -384,14 +307,7 @@ def stretches(signals: Floats32, spans: NDArray[np.int64], longest: int) -> Floa
 
 
 def require_equal_lengths(cohort: Cohort, who: str) -> None:
-    """Refuse a cohort of unequal lengths where all samples must have one.
-
-    Parameters
-    ----------
-    cohort : Cohort
-    who : str
-        What needs them, as the beginning of a sentence, for example ``"The encoder"``.
-    """
+    """Refuse a cohort of unequal lengths; `who` needs one (``"The encoder"``)."""
     if cohort.equal_lengths:
         return
     lengths = cohort.lengths
@@ -414,10 +330,7 @@ def id_order(sample_ids: Sequence[str]) -> NDArray[np.int64]:
 
 
 class FingerprintBuilder:
-    """Hash a cohort piece by piece while it streams by.
-
-    Signals first (in row order, any block size), then the facts.
-    """
+    """Hash a cohort while it streams by: signals in row order, then the metadata."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -426,18 +339,13 @@ class FingerprintBuilder:
         """Add consecutive rows."""
         self._hash.update(np.ascontiguousarray(block, dtype="<f4").data)
 
-    def copy(self) -> FingerprintBuilder:
-        """Return one that goes on from here on its own."""
-        other = FingerprintBuilder()
-        other._hash = self._hash.copy()
-        return other
-
     def finish(self, samples: pd.DataFrame, regions: Sequence[str], tr: float | None) -> str:
-        """Add the facts and return the fingerprint, 32 hexadecimal digits."""
-        facts = {"kinds": column_kinds(samples), "regions": list(regions), "tr": tr}
-        self._hash.update(table_to_csv(samples).encode())
-        self._hash.update(json.dumps(facts, sort_keys=True).encode())
-        return self._hash.hexdigest()[:32]
+        """Return the fingerprint with the metadata, 32 hexadecimal digits."""
+        whole = self._hash.copy()
+        whole.update(table_to_csv(samples).encode())
+        about = {"kinds": column_kinds(samples), "regions": list(regions), "tr": tr}
+        whole.update(json.dumps(about, sort_keys=True).encode())
+        return whole.hexdigest()[:32]
 
 
 def fingerprint(
@@ -450,8 +358,8 @@ def fingerprint(
 def fingerprints(
     signals: SignalArray, tables: Sequence[pd.DataFrame], regions: Sequence[str], tr: float | None
 ) -> list[str]:
-    """Return the fingerprints of the same signals with several tables of facts, read once."""
+    """Return the fingerprints of the same signals with several tables, read once."""
     builder = FingerprintBuilder()
     for block in iterate_rows(signals):
         builder.add_signals(block)
-    return [builder.copy().finish(table, regions, tr) for table in tables]
+    return [builder.finish(table, regions, tr) for table in tables]

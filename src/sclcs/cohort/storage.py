@@ -4,7 +4,7 @@
 
     cohort.zarr/
         zarr.json         kind, format, regions, TR, fingerprint, provenance
-        samples.csv       one row of facts per sample
+        samples.csv       one row of metadata per sample
         seal.json         digests of these two and of the arrays' metadata, checksums of the chunks
         signals/          float32 (sample, region, time), about 1 MiB per chunk, CRC-32C
 """
@@ -16,7 +16,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +58,7 @@ SIGNALS = "signals"
 
 
 class CohortWriter:
-    """Append samples to a new cohort folder, one whole chunk at a time.
-
-    Parameters
-    ----------
-    folder : Path
-        A new, empty folder.
-    n_regions, n_timepoints : int
-        Shape of every sample.
-    """
+    """Append samples of one shape to a new, empty folder, one whole chunk at a time."""
 
     def __init__(self, folder: Path, n_regions: int, n_timepoints: int) -> None:
         self._folder = folder
@@ -100,7 +91,7 @@ class CohortWriter:
         tr: float | None,
         provenance: Mapping[str, Any],
     ) -> None:
-        """Write the rest and the facts."""
+        """Write the rest and the metadata."""
         self._write(self._n_waiting)
         table = clean_table(samples)
         write_text(self._folder / SAMPLES_FILE, table_to_csv(table, guarded=True), durable=False)
@@ -129,20 +120,8 @@ class CohortWriter:
         self._n_waiting = len(waiting) - count
 
 
-@dataclass(frozen=True)
-class StoredCohort:
-    """What a folder says about a cohort; the signals are not read yet."""
-
-    signals: LazySignals
-    samples: pd.DataFrame
-    regions: list[str]
-    tr: float | None
-    provenance: dict[str, Any]
-    fingerprint: str
-
-
-def read_cohort(path: str | os.PathLike[str]) -> StoredCohort:
-    """Read what there is about a stored cohort; see :meth:`Cohort.open`."""
+def read_cohort(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
+    """Return what a cohort is made of again, and its fingerprint; signals are not read yet."""
     group = open_group(path, KIND, SIGNALS)
     attrs: dict[str, Any] = dict(group.attrs)
     require_format(path, attrs, FORMAT_VERSION)
@@ -154,14 +133,9 @@ def read_cohort(path: str | os.PathLike[str]) -> StoredCohort:
         lengths = None
         if LENGTH_COLUMN in samples:
             lengths = sample_lengths(samples, int(stored.shape[2]))  # type: ignore[union-attr]
-        return StoredCohort(
-            LazySignals(stored, lengths=lengths),
-            samples,
-            attrs["regions"],
-            attrs["tr"],
-            attrs["provenance"],
-            str(attrs["fingerprint"]),
-        )
+        made_of = {name: attrs[name] for name in ("regions", "tr", "provenance")}
+        made_of |= {"signals": LazySignals(stored, lengths=lengths), "samples": samples}
+        return made_of, str(attrs["fingerprint"])
 
 
 @contextmanager
@@ -187,18 +161,13 @@ def earlier_fingerprints(provenance: Mapping[str, Any]) -> set[str]:
 
 
 def labelled_since(path: str | os.PathLike[str] | None, fingerprint: str) -> str:
-    """Say that the cohort at a path had a fingerprint before it was labelled; empty if not so.
+    """Say that the cohort at a path had a fingerprint before it was labelled.
 
-    Parameters
-    ----------
-    path : path-like or None
-        Where the cohort was; nothing is said if it is not there any more.
-    fingerprint : str
-        Of the cohort that something was made from.
+    Empty if not so, or if the cohort is not there any more.
     """
     try:
-        told = json.loads((Path(path or "") / "zarr.json").read_bytes())["attributes"]
-        stale = fingerprint in earlier_fingerprints(told["provenance"]) - {told["fingerprint"]}
+        found = json.loads((Path(path or "") / "zarr.json").read_bytes())["attributes"]
+        stale = fingerprint in earlier_fingerprints(found["provenance"]) - {found["fingerprint"]}
     except (OSError, ValueError, LookupError, TypeError):
         return ""
     return (
@@ -222,16 +191,7 @@ def replace_samples(
 
     A new folder with links to the same signals is completed beside the old one and then takes
     its place. Interrupted before, the cohort is the old one; afterwards the new one. In the
-    instant between, the old one lies at :func:`aside_path`.
-
-    Parameters
-    ----------
-    path : path-like
-    samples : DataFrame
-        Clean, with the same samples.
-    content : str
-        The fingerprint of the new content.
-    provenance : mapping
+    instant between, the old one lies at :func:`aside_path`. `content` is the new fingerprint.
     """
     old, aside = Path(path).absolute(), aside_path(path)
     new = old.with_name(f"{aside.name}.new")
@@ -239,15 +199,15 @@ def replace_samples(
     with atomic_directory(new) as folder:
         shutil.copytree(old, folder, copy_function=_link_signals, dirs_exist_ok=True)
         write_text(folder / SAMPLES_FILE, table_to_csv(samples, guarded=True), durable=False)
-        facts = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
-        facts["attributes"] |= {
+        stored = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
+        stored["attributes"] |= {
             "format_version": FORMAT_VERSION,
             "sclcs_version": sclcs.__version__,
             "columns": column_kinds(samples),
             "fingerprint": content,
             "provenance": dict(provenance),
         }
-        write_json(folder / "zarr.json", facts)
+        write_json(folder / "zarr.json", stored)
         seal_cohort(folder)
     old.rename(aside)
     new.rename(old)

@@ -25,7 +25,7 @@ class Seconds(float):
     """
 
     def __new__(cls, value: float | str) -> Self:
-        """Make one; a text is read as a number of seconds."""
+        """Make one; a string is read as a number of seconds."""
         try:
             return super().__new__(cls, value)
         except (TypeError, ValueError):
@@ -64,7 +64,7 @@ def parse_extent(text: str) -> Extent:
 @checked_record
 @dataclass(frozen=True)
 class Windowing:
-    """How scans are cut into samples.
+    """How scans are cut into samples, in time points or seconds.
 
     Parameters
     ----------
@@ -77,11 +77,6 @@ class Windowing:
         Use exactly the beginning of every scan; a shorter scan is too short.
     drop_first : int or Seconds
         Dropped at the start of the scan before anything else (for example dummy volumes).
-
-    Notes
-    -----
-    Numbers are time points. Seconds are turned into time points by :meth:`at` for the
-    repetition time of each scan.
     """
 
     length: Extent | None
@@ -113,24 +108,9 @@ class Windowing:
         """Whether the length of a sample depends on the repetition time."""
         return any(_timed(extent) for extent in (self.length, self.truncate))
 
-    @property
-    def needs_tr(self) -> bool:
-        """Whether anything is given in seconds."""
-        return any(_timed(extent) for extent in vars(self).values())
-
     def at(self, tr: float | None) -> Windowing:
-        """Return the same in time points.
-
-        Parameters
-        ----------
-        tr : float or None
-            Repetition time of a scan in seconds.
-
-        Returns
-        -------
-        Windowing
-        """
-        if not self.needs_tr:
+        """Return the same in time points, for the repetition time of a scan in seconds."""
+        if not any(_timed(extent) for extent in vars(self).values()):
             return self
         if tr is None:
             raise InputError(
@@ -153,17 +133,9 @@ class Windowing:
         return min(kept, _points(self.truncate)) if self.truncate else kept
 
     def starts(self, n_timepoints: int) -> NDArray[np.int64]:
-        """Return where windows begin, counted after the dropped time points.
+        """Return where windows begin, counted after the dropped time points of a scan.
 
-        Parameters
-        ----------
-        n_timepoints : int
-            Length of the scan as recorded.
-
-        Returns
-        -------
-        ndarray of int64
-            Empty if the scan is too short.
+        Empty if the scan is too short.
 
         Examples
         --------
@@ -189,7 +161,7 @@ class Windowing:
         return np.stack(pieces)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parameters, for the provenance; seconds as text (``140s``)."""
+        """Return the parameters, for the provenance; seconds as a string (``140s``)."""
         return {k: str(v) if isinstance(v, Seconds) else v for k, v in asdict(self).items()}
 
 

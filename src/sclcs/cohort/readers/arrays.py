@@ -251,15 +251,15 @@ def _lengths(block: _Block, n_scans: int, n_times: int) -> list[int]:
 def _names(block: _Block, what: str, names: Sequence[Any] | None) -> list[str] | None:
     if names is None:
         return None
-    texts = ["" if name is None else str(name).strip() for name in names]
-    if len(texts) != len(block.signals):
+    strings = ["" if name is None else str(name).strip() for name in names]
+    if len(strings) != len(block.signals):
         raise InputError(
-            f"Expected one of the {what} per scan of {block.source}, found {len(texts)} for "
+            f"Expected one of the {what} per scan of {block.source}, found {len(strings)} for "
             f"{len(block.signals)} scans."
         )
-    empty = [f"row {row}" for row, text in enumerate(texts) if not text]
+    empty = [f"row {row}" for row, text in enumerate(strings) if not text]
     if empty:
         raise InputError(
             f"Expected {what} for all scans of {block.source}; empty in {name_first(empty)}."
         )
-    return texts
+    return strings

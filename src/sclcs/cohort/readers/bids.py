@@ -227,8 +227,8 @@ def _find_participants(folder: Path, subjects: Collection[str]) -> Path | None:
 
 
 def _participants_paths(folder: Path) -> list[Path]:
-    places = dict.fromkeys([*_dataset_folders(folder), folder.resolve().parent])
-    return [place / "participants.tsv" for place in places]
+    folders = dict.fromkeys([*_dataset_folders(folder), folder.resolve().parent])
+    return [one / "participants.tsv" for one in folders]
 
 
 def _dataset_folders(folder: Path) -> list[Path]:
@@ -238,12 +238,12 @@ def _dataset_folders(folder: Path) -> list[Path]:
     a ``dataset_description.json``; other parents may hold unrelated tables.
     """
     folder = folder.resolve()
-    places = [folder]
+    found = [folder]
     for parent in list(folder.parents)[:_PARENTS_SEARCHED]:
-        below = places[-1].relative_to(parent).parts
+        below = found[-1].relative_to(parent).parts
         if "derivatives" in below or (parent / "dataset_description.json").is_file():
-            places.append(parent)
-    return places
+            found.append(parent)
+    return found
 
 
 # Repetition times.
@@ -258,7 +258,7 @@ class Sidecars:
     _read: dict[Path, dict[str, Any]] = field(default_factory=dict)
 
     def repetition_time(self, file: BidsFile) -> float | None:
-        """Return the repetition time of a scan in seconds, if a sidecar tells it.
+        """Return the repetition time of a scan in seconds, if a sidecar has it.
 
         The nearest and most specific sidecar wins: beside the file, then up to the
         derivative folder, then the same in the dataset it derives from. XCP-D writes
@@ -324,7 +324,7 @@ def _positive(value: object) -> float | None:
 
 
 def attach_motion(scans: Scans, files: Mapping[str, BidsFile]) -> Scans:
-    """Give every scan the mean displacement that a file beside it tells, if any does.
+    """Give every scan the mean displacement of a file beside it, if there is one.
 
     XCP-D's ``motion.tsv``, or fMRIPrep's confounds; `files` are those of the scans by id.
     """
@@ -380,7 +380,7 @@ Coverage = Mapping[str, float]
 
 
 def find_coverage(file: BidsFile, regions: tuple[str, ...]) -> Callable[[], Coverage] | None:
-    """Return what reads the coverage of a scan's regions, if the pipeline tells it.
+    """Return what reads the coverage of a scan's regions, if the pipeline says it.
 
     XCP-D has the table ``stat-coverage_bold.tsv`` (columns Node and coverage), HALFpipe the list
     ``Coverage`` in its JSON, in the order of the columns.

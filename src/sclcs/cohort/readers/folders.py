@@ -55,7 +55,7 @@ TIME_FIRST = {"auto": None, "time-region": True, "region-time": False}
 
 
 def metadata_in_name(stem: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the scan id, the subject, and session, task and run as far as a name tells them.
+    """Return the scan id, the subject, and session, task and run as far as a name has them.
 
     Examples
     --------
@@ -302,8 +302,8 @@ def read_hcp(
     for path in sorted(root.glob("*/MNINonLinear/Results/*/*.ptseries.nii")):
         subject, name = path.parents[3].name, path.parent.name
         parts = _HCP_RUN.fullmatch(name)
-        told = {"task": parts[1].lower(), "session": parts[2] or None} if parts else {}
-        metadata = {"task": None, "session": None, **told, "run": name}
+        task_name, day = (parts[1].lower(), parts[2] or None) if parts else (None, None)
+        metadata = {"task": task_name, "session": day, "run": name}
         kind = series_stem(path).removeprefix(name).strip("_")
         found.append(_Named(path, f"{subject}_{name}", subject, metadata, kind))
     choices = {"task": task, "session": session, "run": run}

@@ -303,7 +303,7 @@ def _scans(
     unknown = [file.scan_id for file, seconds, _ in kept if seconds is None]
     if unknown and extraction.cleaning.filters:
         raise InputError(
-            f"A filter needs the repetition time, but neither sidecar nor header tells it for "
+            f"A filter needs the repetition time, but neither sidecar nor header has it for "
             f"{name_first(unknown)}; give it with --tr (tr=...)."
         )
     shared_tr, own_tr = split_tr([seconds for _, seconds, _ in kept])
@@ -343,7 +343,7 @@ class _ImageFile:
     sidecars: Sidecars | None = None
 
     def sidecar_tr(self) -> float | None:
-        """Return the repetition time that a JSON sidecar tells, in seconds."""
+        """Return the repetition time in a JSON sidecar, in seconds."""
         if self.bids is not None and self.sidecars is not None:
             return self.sidecars.repetition_time(self.bids)
         beside = self.path.with_name(f"{_stem(self.path)}.json")

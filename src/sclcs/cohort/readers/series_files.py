@@ -481,7 +481,7 @@ def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[
     """Find out which axis is time where the files alone do not tell.
 
     It is certain if a number of regions is known and only one axis has it, if another file of
-    the same regions tells, if scans differ in length (the regions are the axis that does not
+    the same regions shows it, if scans differ in length (the regions are the axis that does not
     vary), or if the similarities along one axis repeat themselves from scan to scan. Otherwise
     the user is asked.
     """
@@ -536,7 +536,7 @@ def _readable(files: Sequence[SeriesFile]) -> Iterator[NDArray[Any]]:
 def rows_are_time(scans: Iterable[NDArray[Any]]) -> bool | None:
     """Tell which axis of scans is time: the smooth one, where the other repeats itself.
 
-    The same regions are alike in everybody, while two moments have nothing in common from scan to
+    The same regions are alike in all people, while two moments have nothing in common from scan to
     scan but how far they are apart. Returns None where the two signs do not agree (noise, drifts
     that were not removed, a film that all of them saw), or where scans are few.
     """
