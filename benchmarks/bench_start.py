@@ -22,7 +22,7 @@ import numpy as np
 import sclcs.spi
 from sclcs.spi.engine import warm_ups
 from sclcs.spi.operators import operator_facts
-signals = np.random.default_rng(0).normal(size=({REGIONS}, {TIMES}))
+signals = np.random.default_rng(0).normal(size=({TIMES}, {REGIONS}))
 names, spent = sclcs.spi.resolve(sys.argv[1]), {{}}
 if sys.argv[2] == "families":
     for part in warm_ups(names, {TIMES}):
