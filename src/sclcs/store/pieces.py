@@ -96,29 +96,15 @@ def shard_index(spans: Mapping[int, Span], count: int) -> bytes:
 
 @dataclass(frozen=True)
 class Entry:
-    """One operator on one block: done.
+    """One operator on one block: done."""
 
-    Parameters
-    ----------
-    version : str
-        From :func:`sclcs.spi.versions.operator_version`.
-    checksum : str
-        Of the chunk, from :func:`checksum_of`.
-    seconds : float
-        CPU time in the kernel; operators of a family share theirs equally.
-    exceptions : dict of int to (str, str)
-        Status and reason of the samples that are not ``ok``, by row in the block.
-    seed : int, optional
-        The user's, if the operator draws random numbers.
-    copied_seconds : float
-        The part of `seconds` that was spent before, for matrices copied from another store.
-    """
-
-    version: str
-    checksum: str
-    seconds: float
+    version: str  # from :func:`sclcs.spi.versions.operator_version`
+    checksum: str  # of the chunk, from :func:`checksum_of`
+    seconds: float  # CPU time in the kernel; operators of a family share theirs equally
+    #: Status and reason of the samples that are not ``ok``, by row in the block.
     exceptions: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    seed: int | None = None
+    seed: int | None = None  # the user's, if the operator draws random numbers
+    #: The part of `seconds` that was spent before, for matrices copied from another store.
     copied_seconds: float = 0.0
 
     @property
@@ -129,24 +115,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class PieceContent:
-    """What a piece holds.
+    """What a piece holds."""
 
-    Parameters
-    ----------
-    entries : mapping of str to Entry
-        What became of its operators.
-    spans : mapping of str to tuple of int
-        Start and length of their chunks in the file; not of those that were not kept.
-    origin : mapping
-        Family, block, block size and samples (a digest), so that a misplaced file is noticed, and
-        the metadata of a store can be made again from its pieces.
-    damaged : bool
-        Whether the file is there but is not what was written: nothing of it counts.
-    """
-
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, Entry] = field(default_factory=dict)  # what became of its operators
+    #: Start and length of their chunks in the file; not of those that were not kept.
     spans: Mapping[str, Span] = field(default_factory=dict)
+    #: Family, block, block size and samples (a digest), so that a misplaced file is noticed, and
+    #: the metadata of a store can be made again from its pieces.
     origin: Mapping[str, object] = field(default_factory=dict)
+    #: Whether the file is there but is not what was written: nothing of it counts.
     damaged: bool = False
 
 
@@ -255,19 +232,11 @@ def remove_from_piece(
 
 @dataclass(frozen=True)
 class StoredChunk:
-    """One operator on one block: what became of it, and where its matrices are.
-
-    Parameters
-    ----------
-    entry : Entry
-    file : Path
-    span : tuple of int, optional
-        Start and length in the file; None if the matrices were not kept.
-    """
+    """One operator on one block: what became of it, and where its matrices are."""
 
     entry: Entry
     file: Path
-    span: Span | None
+    span: Span | None  # start and length in the file; None if the matrices were not kept
 
     def read(self) -> bytes:
         """Return the bytes of the chunk."""

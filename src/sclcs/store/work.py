@@ -43,18 +43,10 @@ BLOCKS_IN_MEMORY = 2  # the families of a block come one after another
 
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """Where samples are in another store.
+    """Where samples are in another store."""
 
-    Parameters
-    ----------
-    layout : StoreLayout
-        Of the other store.
-    rows : array of int
-        Row there of every sample; -1 for samples that are not there.
-    """
-
-    layout: StoreLayout
-    rows: Integers
+    layout: StoreLayout  # of the other store
+    rows: Integers  # row there of every sample; -1 for samples that are not there
 
 
 def rows_in(store: FCStore, sample_ids: Sequence[str]) -> KnownRows | None:
@@ -105,33 +97,16 @@ def _length(rows: slice) -> int:
 
 @dataclass(frozen=True)
 class PieceOrder:
-    """A piece of work with all that a worker needs to do it.
+    """A piece of work with all that a worker needs to do it."""
 
-    Parameters
-    ----------
-    computation : str
-        Unique to the computation; a worker keeps the signals of its last blocks by it.
-    layout : StoreLayout
-        Where to write.
-    piece : Piece
-        What to compute.
-    signals : ndarray or LazySignals, shape (sample, region, time)
-        The block's samples; a lazy view is read by the worker.
-    lengths : ndarray of int
-        Time points of each sample.
-    seed : int
-        The user's seed.
-    known : tuple of KnownRows
-        Other stores that may hold some of the block's matrices.
-    """
-
+    #: Unique to the computation; a worker keeps the signals of its last blocks by it.
     computation: str
-    layout: StoreLayout
-    piece: Piece
-    signals: SignalArray
-    lengths: Integers
-    seed: int
-    known: tuple[KnownRows, ...] = ()
+    layout: StoreLayout  # where to write
+    piece: Piece  # what to compute
+    signals: SignalArray  # the block's samples; a lazy view is read by the worker
+    lengths: Integers  # time points of each sample
+    seed: int  # the user's seed
+    known: tuple[KnownRows, ...] = ()  # other stores that may hold some of the block's matrices
 
     def __str__(self) -> str:
         return f"{self.piece.family} on block {self.piece.block} of {self.layout.path}"
@@ -139,21 +114,11 @@ class PieceOrder:
 
 @dataclass(frozen=True)
 class PieceReport:
-    """What a finished piece took.
-
-    Parameters
-    ----------
-    piece : Piece
-        Which.
-    matrices : int
-        Number of matrices computed, not copied: operators times samples.
-    kernel_seconds : float
-        CPU time inside the operators.
-    """
+    """What a finished piece took."""
 
     piece: Piece
-    matrices: int
-    kernel_seconds: float
+    matrices: int  # number of matrices computed, not copied: operators times samples
+    kernel_seconds: float  # CPU time inside the operators
 
 
 def make_orders(
