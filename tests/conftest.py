@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort import Cohort
 from sclcs.cohort.series import scans_of_series
-from sclcs.spi import unregister
-from sclcs.spi.own import own_operators
+from sclcs.spi import own_operators, unregister
 
 # The same examples in every run: a red CI must be the change's fault.
 settings.register_profile("sclcs", deadline=None, derandomize=True)

@@ -1,6 +1,6 @@
 """Damage to single matrices of an FC store."""
 
-from sclcs.spi.operators import operator_facts
+from sclcs.spi import operator_facts
 from sclcs.store.pieces import find_chunks
 
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from run_example import OPERATORS, make_run
 
-from sclcs.report.pages import compare_report, run_report
+from sclcs.report import compare_report, run_report
 from sclcs.report.parts import RunParts
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

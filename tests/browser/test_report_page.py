@@ -233,7 +233,7 @@ def test_without_script_all_is_readable(visit):
 
 
 def test_in_a_notebook_frame_the_page_works(visit, pages):
-    from sclcs.report.pages import HTMLReport
+    from sclcs.report import HTMLReport
 
     frame = HTMLReport(pages["run"].read_text(encoding="utf-8"), "t")._repr_html_()
     page = visit()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sclcs import simulate_cohort
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort import Cohort
 
 
 @pytest.fixture

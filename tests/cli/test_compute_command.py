@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from sclcs.cohort.cohort import Cohort
-from sclcs.store.fc_store import FCStore
+from sclcs.cohort import Cohort
+from sclcs.store import FCStore
 
 
 @pytest.fixture

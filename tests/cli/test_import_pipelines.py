@@ -75,7 +75,7 @@ def test_other_pipelines(tmp_path):
     ],
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(tmp_path, options, sentence):
-    from sclcs._core.errors import SclcsError
+    from sclcs._core import SclcsError
 
     folder = write_xcp_d(tmp_path / "study")
     out = tmp_path / "c.zarr"

@@ -83,7 +83,7 @@ def test_interruption_is_said_plainly(sclcs, monkeypatch):
 
 
 def test_lazy_names_are_the_real_objects():
-    from sclcs.cohort.cohort import Cohort
+    from sclcs.cohort import Cohort
 
     assert package.Cohort is Cohort
     assert set(package.__all__) <= set(dir(package))

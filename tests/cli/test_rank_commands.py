@@ -5,8 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs.cohort.cohort import Cohort
-from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort import Cohort, CoreSet
 from sclcs.settings import QuestionSettings
 from sclcs.stats import CRITERIA, Ranking
 from sclcs.stats.features import SIMILARITIES, Vectorize

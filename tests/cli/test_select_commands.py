@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from sclcs import simulate_cohort
-from sclcs.cohort.coreset import CoreSet
+from sclcs.cohort import CoreSet
 
 QUICK = ["--param", "heads=2", "--param", "dim=3"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sclcs._core.errors import InputError, NotFoundError, UnknownNameError
+from sclcs._core import InputError, NotFoundError, UnknownNameError
 from sclcs.cohort.readers.atlases import known_atlases, parcellation
 
 nib = pytest.importorskip("nibabel")

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from sclcs._core.errors import UnreadableFileError
+from sclcs._core import UnreadableFileError
 from sclcs.cohort import check_cohort, check_scans
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.scans import Scan, Scans

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.cohort.cohort import Cohort
 
 

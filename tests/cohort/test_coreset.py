@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sclcs
-from sclcs._core.errors import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, OutputExistsError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.coreset import CoreSet
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs._core.errors import UnknownNameError
+from sclcs._core import UnknownNameError
 from sclcs.cohort.design import association, cautions, check_design
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sclcs import Cohort
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.cohort import samples_for
 from sclcs.stats import rank
 

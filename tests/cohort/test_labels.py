@@ -2,7 +2,7 @@ import numpy as np
 import openpyxl
 import pytest
 
-from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.labels import attach_labels, column_name, read_label_table
 from sclcs.cohort.scans import Scan, Scans
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pipeline_trees import read_bids
 
-from sclcs._core.errors import InputError, UnreadableFileError
+from sclcs._core import InputError, UnreadableFileError
 from sclcs.cohort.build import without_motion
 from sclcs.cohort.labels import attach_labels, read_label_table, with_mean_fd
 from sclcs.cohort.scans import Scan, Scans

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort import read_scans
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.readers.releases import _SECOND_PROTOCOL_TR, _SITE_TR

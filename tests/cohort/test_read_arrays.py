@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pipeline_trees import read_arrays
 
-from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 
 REAL_COHORT = Path(__file__).parents[2].parent / "shared/data/abide_dos160_dmn33.npz"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pipeline_trees import read_bids
 
-from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 
 REGIONS = ("LH_Vis_1", "LH_Vis_2", "RH_Default_PFC_1", "Left-Hippocampus")
 SPACE = "MNI152NLin2009cAsym"

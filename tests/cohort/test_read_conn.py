@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pipeline_trees import read_conn, write_conn
 
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, UnknownNameError, UnreadableFileError
 from sclcs.cohort import read_scans
 
 

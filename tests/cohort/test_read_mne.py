@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pipeline_trees import read_mne
 
-from sclcs._core.errors import InputError, NotFoundError
+from sclcs._core import InputError, NotFoundError
 
 mne = pytest.importorskip("mne")
 

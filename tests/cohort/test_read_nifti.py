@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pipeline_trees import read_nifti
 
-from sclcs._core.errors import (
+from sclcs._core import (
     InputError,
     MissingDependencyError,
     NotFoundError,

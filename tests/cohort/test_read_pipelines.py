@@ -16,7 +16,7 @@ from pipeline_trees import (
     write_xcp_d,
 )
 
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.regions import CoverageRule, choose_regions, drop_regions, parse_share
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.io
 from pipeline_trees import read_mdd
 
-from sclcs._core.errors import InputError, NotFoundError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, NotFoundError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.regions import region_set
 
 N_TIMES = 12

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from pipeline_trees import read_arrays
 
-from sclcs._core.errors import InputError, UnreadableFileError
+from sclcs._core import InputError, UnreadableFileError
 
 # Unequal sizes, so that swapped axes cannot pass.
 N_SCANS, N_TIMES, N_REGIONS = 4, 23, 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pipeline_trees import REGIONS, read_ukb, series, write_ukb
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 
 
 def test_participants_instances_and_labels(tmp_path):

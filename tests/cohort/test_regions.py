@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.cohort.regions import choose_regions, region_set
 from sclcs.cohort.series import scans_of_series
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sclcs import Cohort, simulate_cohort
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.cohort import label_cohort
 from sclcs.cohort.check import check_cohort
 from sclcs.cohort.storage import aside_path

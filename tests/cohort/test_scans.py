@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, UnknownNameError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.problems import Problem
 from sclcs.cohort.scans import Scan, Scans

@@ -11,7 +11,7 @@ from calibration import (
 )
 
 from sclcs import Cohort, simulate_cohort
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.cohort.regions import region_set
 from sclcs.cohort.simulate import apportion
 from sclcs.cohort.simulated_signals import Effects, correlation_of, population_anatomy

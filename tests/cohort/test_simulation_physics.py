@@ -9,7 +9,7 @@ from calibration import (
 )
 
 from sclcs import Cohort, simulate_cohort
-from sclcs._core.identity import generator
+from sclcs._core import generator
 from sclcs.cohort.simulated_signals import Effects, Scanner, haemodynamic_response, state_sequence
 
 STILL = {"noise": 0.0, "motion_share": 0.0, "session": 0.0, "state": 0.0}

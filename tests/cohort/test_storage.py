@@ -9,7 +9,7 @@ import pytest
 import zarr
 from hypothesis import given, strategies as st
 
-from sclcs._core.errors import DamagedStoreError, NotFoundError, UnreadableFileError
+from sclcs._core import DamagedStoreError, NotFoundError, UnreadableFileError
 from sclcs.cohort.cohort import Cohort
 from sclcs.cohort.signals import LazySignals
 from sclcs.cohort.tables import clean_table, column_kinds, table_from_csv, table_to_csv

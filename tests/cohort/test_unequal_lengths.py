@@ -6,7 +6,7 @@ import pytest
 
 import sclcs
 from sclcs import Cohort
-from sclcs._core.errors import DamagedStoreError, InputError
+from sclcs._core import DamagedStoreError, InputError
 from sclcs.cohort import check_cohort, describe_cohort
 from sclcs.cohort.build import resample_scans
 from sclcs.cohort.series import scans_of_series

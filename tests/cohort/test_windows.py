@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.cohort.windows import PAPER_WINDOWS, ROBUSTNESS_WINDOWS, WHOLE_SCAN, Windowing
 
 

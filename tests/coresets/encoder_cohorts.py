@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort import Cohort
 
 
 def make_cohort(windows_of, n_regions=6, length=17, stride=8, seed=3):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.coresets import select
 from sclcs.coresets.boss import (
     allocate,

@@ -3,8 +3,7 @@ import pytest
 import torch
 
 from sclcs import simulate_cohort
-from sclcs._core.errors import InputError, UnknownNameError, UnreadableFileError
-from sclcs._core.provenance import read_seal, write_seal
+from sclcs._core import InputError, UnknownNameError, UnreadableFileError, read_seal, write_seal
 from sclcs.coresets.classifier import (
     TRACES,
     ClassifierSettings,

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.coresets import select
 from sclcs.coresets.clusters import (
     FeatureParameters,

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import gaussian_kde
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.coresets.designs import best, chances
 from sclcs.coresets.scored import (
     DensityParameters,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sclcs import Cohort, simulate_cohort
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.coresets import select
 from sclcs.coresets.designs import controlled_rounding
 

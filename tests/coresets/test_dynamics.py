@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.coresets import select
 from sclcs.coresets.classifier import train_classifier
 from sclcs.coresets.dynamics import (

@@ -9,7 +9,7 @@ from encoder_cohorts import make_cohort
 from hypothesis import given, settings, strategies as st
 from torch.nn import functional
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.coresets.attention import (
     AttentionEncoder,
     BlockMaps,

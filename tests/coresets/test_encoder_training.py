@@ -8,8 +8,8 @@ import pytest
 import torch
 from encoder_cohorts import make_cohort
 
-from sclcs._core.errors import InputError, MissingDependencyError, UnreadableFileError
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, MissingDependencyError, UnreadableFileError
+from sclcs.cohort import Cohort
 from sclcs.coresets import encoder as encoder_module, training as training_module
 from sclcs.coresets.attention import AttentionEncoder
 from sclcs.coresets.encoder import TrainedEncoder, train_encoder, trained_encoder

@@ -8,11 +8,8 @@ import pytest
 from encoder_cohorts import make_cohort
 
 import sclcs
-from sclcs._core.constants import DEFAULT_METHOD
-from sclcs._core.errors import InputError, UnknownNameError
-from sclcs._core.identity import text_digest
-from sclcs.cohort import read_scans
-from sclcs.cohort.coreset import CoreSet
+from sclcs._core import DEFAULT_METHOD, InputError, UnknownNameError, text_digest
+from sclcs.cohort import CoreSet, read_scans
 from sclcs.coresets import (
     SELECTORS,
     encoder as encoder_module,

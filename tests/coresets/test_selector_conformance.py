@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sclcs import CoreSet
-from sclcs._core.errors import InputError, UnknownNameError
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import InputError, UnknownNameError
+from sclcs.cohort import Cohort
 from sclcs.coresets import SELECTORS, select
 from sclcs.coresets.registry import core_size
 

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sclcs._core import console as interrupts
-from sclcs._core.console import track
+from sclcs._core import console as interrupts, track
 
 
 @pytest.fixture
@@ -149,7 +148,7 @@ def test_what_cannot_be_is_refused_at_once_and_nothing_is_made(name, made, sclcs
 FULL_DISK = """
 import resource, signal, sys
 import sclcs.stats, pandas as pd
-from sclcs._core.provenance import write_with_sidecar
+from sclcs._core import write_with_sidecar
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
@@ -172,7 +171,7 @@ def test_a_full_disk_leaves_no_sidecar_behind(tmp_path):
 
 KILLED = """
 import sys, time
-from sclcs._core.files import atomic_directory
+from sclcs._core import atomic_directory
 with atomic_directory(sys.argv[1]) as folder:
     (folder / "a.txt").write_text("half")
     print("ready", flush=True)
@@ -181,7 +180,7 @@ with atomic_directory(sys.argv[1]) as folder:
 
 
 def test_partial_folders_of_the_killed_go_and_those_of_the_living_stay(tmp_path):
-    from sclcs._core.files import atomic_directory
+    from sclcs._core import atomic_directory
 
     target = tmp_path / "result"
     both = [
@@ -286,7 +285,7 @@ def test_the_last_handler(error, code, words, request):
 
 def test_a_checkpoint_with_one_flipped_bit_is_refused(tmp_path):
     torch = pytest.importorskip("torch")
-    from sclcs._core.errors import UnreadableFileError
+    from sclcs._core import UnreadableFileError
     from sclcs.coresets.training import read_checkpoint, write_checkpoint
 
     path = tmp_path / "a.checkpoint"

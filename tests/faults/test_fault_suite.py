@@ -9,7 +9,7 @@ from faults.mutate import mutate
 from faults.run import table
 from faults.tally import Tally, in_children, judge
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 
 
 def expect_nothing_bad(tallies, least):
@@ -73,9 +73,9 @@ def test_damage_differs_from_what_was_there():
 def test_the_run_that_is_killed_estimates_whatever_budgets_reserve():
     from faults.kills import RUN
 
-    from sclcs.run_folder.settings import parse_budget
+    from sclcs.run_folder import parse_budget
+    from sclcs.runs import CohortShape
     from sclcs.runs.budget import Costs, allot
-    from sclcs.runs.costs import CohortShape
 
     found = allot(Costs.of(RUN["spis"], CohortShape(32, 6, 40)), parse_budget(RUN["budget"]))
     assert (found.way, bool(found.core), found.left_seconds > 0) == ("estimated", True, True)

@@ -10,8 +10,10 @@ import scipy.io
 
 import sclcs
 import sclcs._core.gate as gate_module
-from sclcs._core.errors import InputError, NotFoundError, UnreadableFileError
-from sclcs._core.gate import (
+from sclcs._core import (
+    InputError,
+    NotFoundError,
+    UnreadableFileError,
     explain_damage,
     read_json,
     refuse_inflated,
@@ -138,7 +140,7 @@ def test_what_unpacks_to_far_more_than_data_do_is_refused(tmp_path, monkeypatch)
 
     import openpyxl
 
-    from sclcs.cohort.tables import read_table_file
+    from sclcs.cohort import read_table_file
 
     monkeypatch.setattr(gate_module, "SMALL_FILE", 2**20)
     np.savez_compressed(tmp_path / "zeros.npz", X=np.zeros((100, 50, 900)))

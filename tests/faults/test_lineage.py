@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from sclcs import Cohort, CoreSet, balance, rank, simulate_cohort
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.cohort import label_cohort
-from sclcs.run_folder.verify import verify_path
+from sclcs.run_folder import verify_path
 from sclcs.stats import Ranking
 from sclcs.store import FCStore, compute_store
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sclcs import Cohort, rank
-from sclcs.cohort.check import check_cohort
+from sclcs.cohort import check_cohort
 from sclcs.cohort.design import association, cautions, check_design, site_column
 
 N = 120

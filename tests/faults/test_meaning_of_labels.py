@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sclcs import Cohort
-from sclcs._core.errors import InputError, SclcsError, UnreadableFileError
+from sclcs._core import InputError, SclcsError, UnreadableFileError
 from sclcs.cohort import label_cohort
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.series import scans_of_series

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sclcs import Cohort
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.cohort import check_cohort, check_scans
 from sclcs.cohort.check import Lookalikes
 from sclcs.cohort.series import scans_of_series

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sclcs import Cohort
-from sclcs._core.errors import DamagedStoreError
+from sclcs._core import DamagedStoreError
 from sclcs._core.provenance import SEAL
 from sclcs.store import FCStore, compute_store
 
@@ -172,7 +172,7 @@ def test_a_damaged_state_is_named_and_the_run_recovers(content, home, sclcs):
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"spi,x\n", None])
 def test_a_damaged_map_of_operators_is_named_in_the_report(content, home):
     """Only budgeted runs have one; the page says so where it would be, and goes on."""
-    from sclcs._core.errors import UnreadableFileError
+    from sclcs._core import UnreadableFileError
     from sclcs.run_folder import RunFolder
 
     folder = RunFolder(home / "RUN")

@@ -17,7 +17,7 @@ from sclcs.spi.numerics import compiling as kernel_cache
 from sclcs.spi.numerics.compiling import sources_of
 
 CALLER = """
-from sclcs.spi.numerics.compiling import kernel
+from sclcs.spi import kernel
 from {package}.callee import inner
 
 @kernel
@@ -25,7 +25,7 @@ def outer(x):
     return inner(x) + 1.0
 """
 CALLEE = """
-from sclcs.spi.numerics.compiling import kernel
+from sclcs.spi import kernel
 
 @kernel
 def inner(x):

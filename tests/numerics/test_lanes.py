@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sclcs.spi.numerics.compiling import kernel
+from sclcs.spi import kernel
 from sclcs.spi.numerics.lanes import (
     WIDTH,
     add,

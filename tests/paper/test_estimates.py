@@ -6,7 +6,7 @@ import pytest
 
 from paper.estimation import bars_table
 from paper.estimation_study import DESIGNS, random_half
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 
 
 def clustered_kernel(rng, sizes=(20, 3, 2), noise=0.05):

@@ -20,7 +20,7 @@ from paper.summary import (
 from paper.table11 import recut
 from paper.tables import Table, spread
 from sclcs import simulate_cohort
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.coresets import select
 from sclcs.stats import consistency, rank
 from sclcs.store import compute_store

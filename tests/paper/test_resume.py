@@ -12,13 +12,11 @@ from paper.options import Options
 from paper.run import CellBook
 from paper.scorer import Scorer
 from paper.setup import Setup
-from sclcs._core.errors import InputError, StoreInUseError, UnreadableFileError
-from sclcs._core.identity import Identity
+from sclcs._core import Identity, InputError, StoreInUseError, UnreadableFileError
 from sclcs.coresets import SELECTORS
 from sclcs.spi import engine as runner, versions
 from sclcs.stats import rank
-from sclcs.store import compute_store, fill_store, open_computation
-from sclcs.store.layout import hold_store
+from sclcs.store import compute_store, fill_store, hold_store, open_computation
 
 CHEAP = {"methods": ("random", "stratified"), "draws": 3}
 

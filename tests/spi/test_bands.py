@@ -2,7 +2,7 @@
 
 import pytest
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.spi import bands, catalogue
 from sclcs.spi.frequencies import band_in_hz, band_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sclcs
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.spi import compute_batch as compute
 from sclcs.spi.versions import resolve
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import zscore
 from spi_reference import coupled_noise
 
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.spi import compute_batch as compute, compute_block, engine as runner, status_table
 from sclcs.spi.engine import plan_blocks
 from sclcs.spi.signals import sample_seeds, standardise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.spi import resolve
 
 

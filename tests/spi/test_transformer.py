@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import sclcs
-from sclcs._core.errors import InputError
+from sclcs._core import InputError
 from sclcs.spi import FCTransformer, compute_batch as compute
 
 DIRECTED = "gc_gaussian_k-1_kt-1_l-1_lt-1"

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from store_content import OPERATORS
 
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort import Cohort
 from sclcs.store import compute_store
 
 

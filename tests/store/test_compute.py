@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from store_content import OPERATORS, content
 
-from sclcs._core.errors import InputError, StoreInUseError, UnknownNameError, UnreadableFileError
+from sclcs._core import InputError, StoreInUseError, UnknownNameError, UnreadableFileError
 from sclcs.cohort import Cohort, CoreSet
 from sclcs.spi import compute_batch as compute, engine as runner, versions
 from sclcs.store import (

@@ -7,7 +7,7 @@ import pytest
 from dask_cluster import Cluster
 from store_content import OPERATORS, content
 
-from sclcs._core.errors import InputError, WorkerDiedError
+from sclcs._core import InputError, WorkerDiedError
 from sclcs.store import fill_store, find_executor, open_computation
 from sclcs.store.executors import dask as dask_executor
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sclcs._core.errors import InputError, UnknownNameError
+from sclcs._core import InputError, UnknownNameError
 from sclcs.store import executor_kinds, executors as room, find_executor
 
 KINDS = executor_kinds()

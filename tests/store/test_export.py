@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 from scipy.io import loadmat
 
 from sclcs import simulate_cohort
-from sclcs._core.errors import InputError, OutputExistsError, UnknownNameError
-from sclcs.cohort.cohort import Cohort
-from sclcs.run_folder.settings import ExportFormat
+from sclcs._core import InputError, OutputExistsError, UnknownNameError
+from sclcs.cohort import Cohort
+from sclcs.run_folder import ExportFormat
 from sclcs.spi import catalogue
 from sclcs.store import compute_store, export_matrices
 from sclcs.store.exports import FORMATS, bids_labels, measure_label, sample_names

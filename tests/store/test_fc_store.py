@@ -8,17 +8,22 @@ import pandas as pd
 import pytest
 import zarr
 
-from sclcs._core.errors import (
+from sclcs._core import (
     DamagedStoreError,
     InputError,
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
 )
-from sclcs.spi import compute_batch as compute, compute_block, versions
-from sclcs.spi.operators import operator_facts
-from sclcs.spi.signals import sample_seeds
-from sclcs.spi.status import OperatorOutcome, Status
+from sclcs.spi import (
+    OperatorOutcome,
+    Status,
+    compute_batch as compute,
+    compute_block,
+    operator_facts,
+    sample_seeds,
+    versions,
+)
 from sclcs.store import (
     FCStore,
     Piece,

@@ -16,7 +16,7 @@ from sclcs.store.fc_store import FCStore
 KILL_MANY_TIMES = """
 import os, random, signal, sys, time
 import google_crc32c, numcodecs.zstd, zarr  # else every child would begin with these
-from sclcs.spi.engine import warm_up
+from sclcs.spi import warm_up
 from sclcs.store import compute_store
 
 cohort, out, seconds, *operators = sys.argv[1:]
@@ -138,7 +138,7 @@ def test_processes_killed_with_their_parent_lose_nothing(saved_cohort, tmp_path)
 KILLED_WORKER = """
 import os, signal, sys
 from sclcs.store import compute_store, fill, work
-from sclcs._core.errors import WorkerDiedError
+from sclcs._core import WorkerDiedError
 
 def die_once(order):
     if order.piece.block == 3:
@@ -194,7 +194,7 @@ def test_a_killed_worker_is_a_clear_error(saved_cohort, tmp_path):
 
 FULL_DISK = """
 import resource, signal, sys
-from sclcs.spi.engine import warm_up
+from sclcs.spi import warm_up
 from sclcs.store import fill_store, open_computation
 operators = sys.argv[4:]
 warm_up(operators, 60)

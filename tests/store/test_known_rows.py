@@ -5,7 +5,7 @@ import pytest
 from store_content import content
 
 from sclcs import simulate_cohort
-from sclcs.cohort.cohort import Cohort
+from sclcs.cohort import Cohort
 from sclcs.spi import catalogue, engine as runner
 from sclcs.spi.versions import FAMILY_VERSIONS
 from sclcs.store import compute_store, fill_store, open_computation

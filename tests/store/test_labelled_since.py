@@ -4,9 +4,8 @@ import pandas as pd
 import pytest
 import zarr
 
-from sclcs._core.errors import DamagedStoreError, InputError
-from sclcs.cohort import label_cohort
-from sclcs.cohort.cohort import Cohort
+from sclcs._core import DamagedStoreError, InputError
+from sclcs.cohort import Cohort, label_cohort
 from sclcs.store import compute_store
 from sclcs.store.fc_store import FCStore
 

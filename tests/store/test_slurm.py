@@ -12,7 +12,7 @@ import pytest
 from slurm_jobs import begun, note, square
 from store_content import OPERATORS, content
 
-from sclcs._core.errors import InputError, NotFoundError, UnreadableFileError, WorkerDiedError
+from sclcs._core import InputError, NotFoundError, UnreadableFileError, WorkerDiedError
 from sclcs.store import SlurmConfig, fill_store, find_executor, open_computation
 from sclcs.store.executors import slurm
 from sclcs.store.executors.slurm import SlurmExecutor, read_slurm_config
