@@ -251,7 +251,7 @@ def test_the_training_behind_a_core_set_is_kept(cohort, tmp_path, monkeypatch):
     (kept,) = (tmp_path / "cache" / "encoder").iterdir()
     before = (kept / "run.json").stat().st_mtime_ns
     assert "select" in start(cohort, out, ratio=0.4, **trained)
-    assert folder.trained_encoder().facts == run.facts  # with its time: nothing was trained again
+    assert folder.trained_encoder().info == run.info  # with its time: nothing was trained again
     assert (kept / "run.json").stat().st_mtime_ns == before
     start(cohort, out)
     assert RunFolder.open(out).trained_encoder() is None
