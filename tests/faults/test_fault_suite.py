@@ -1,5 +1,9 @@
 """The fault suite in small; ``make faults`` does the same for up to an hour."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from faults.corruptions import try_corruptions
 from faults.extremes import try_extremes
@@ -79,3 +83,11 @@ def test_the_run_that_is_killed_estimates_whatever_budgets_reserve():
 
     found = allot(Costs.of(RUN["spis"], CohortShape(32, 6, 40)), parse_budget(RUN["budget"]))
     assert (found.way, bool(found.core), found.left_seconds > 0) == ("estimated", True, True)
+
+
+def test_the_suite_starts_on_its_own():
+    """`make faults` has only the paths that the suite gives itself."""
+    script = Path(__file__).parents[2] / "tools" / "faults" / "run.py"
+    command = [sys.executable, script, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -10,5 +10,5 @@ import sys
 from pathlib import Path
 
 # The trees of files and the comparisons of the tests serve here, too.
-for _folder in ("cohort", "compute", "runs"):
+for _folder in ("cohort", "store", "runs"):
     sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / _folder))
