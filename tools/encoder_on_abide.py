@@ -11,12 +11,15 @@ scores between all pairs of trainings to docs/results/encoder_agreement.csv.
 from __future__ import annotations
 
 import argparse
+import sys
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from paper.ablation import seeds_agree
 from sclcs._core import show_progress

@@ -3,6 +3,8 @@
 import ast
 import importlib
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,22 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = ("tools", "benchmarks", "docs/_ext")
 SCRIPTS = [path for folder in FOLDERS for path in sorted((REPOSITORY / folder).rglob("*.py"))]
+
+
+def asks_for_options(path):
+    text = path.read_text(encoding="utf-8")
+    return path.parent.name == "tools" and "argparse" in text and "__main__" in text
+
+
+TOOLS = list(filter(asks_for_options, SCRIPTS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TOOLS, ids=lambda path: path.stem)
+def test_a_tool_starts_on_its_own(path):
+    command = [sys.executable, path, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def imported_names(path):
