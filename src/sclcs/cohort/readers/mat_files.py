@@ -1,8 +1,8 @@
-"""Damage in MATLAB files of version 5, found before scipy reads them.
+"""Matrices and cells in MATLAB files of every version, through scipy and h5py.
 
-scipy's compiled reader trusts the tags of a file: one changed byte in a type or a number of axes
-ends the whole process. Here every tag is compared with what is there; nothing is converted. After
-the published description of the format.
+scipy's compiled reader trusts the tags of a file of version 5: one changed byte in a type or a
+number of axes ends the whole process. So every tag is compared with what is there first; nothing is
+converted. After the published description of the format.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -72,7 +72,7 @@ def _unpacked(body: memoryview, order: str) -> tuple[int, memoryview]:
 
 
 def _element(body: memoryview, at: int, order: str) -> tuple[int, memoryview, int]:
-    """Return type and bytes of the element at a place, and where the next one is."""
+    """Return type and bytes of an element, and where the next one is."""
     (kind,) = struct.unpack_from(f"{order}I", body, at)
     if kind >> 16:  # a small element: size, type and up to four bytes in one
         kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
@@ -111,15 +111,8 @@ def _check_matrix(body: memoryview, order: str) -> None:
             _expect(fits or held == _CHAR, f"{len(numbers)} bytes do not fit the sizes {shape}")
 
 
-_READ = {
-    "cell",
-    "char",
-    "logical",
-    "double",
-    "single",
-    *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)),
-}
-
+_READ = {"cell", "char", "logical", "double", "single"}
+_READ |= {f"{unsigned}int{bits}" for unsigned in ("", "u") for bits in (8, 16, 32, 64)}
 
 #: What people call the signals, in lower case without separators; the first found is used.
 _SIGNALS = (
@@ -139,23 +132,23 @@ class MatSeries:
 
 
 def peek_mat_series(path: Path, key: str | None = None) -> MatSeries:
-    """Find the signals of one scan in a .mat file.
+    """Find the signals of one scan in a .mat file, as DPABI, BRANT or own scripts leave it.
 
-    `path`: as DPABI (``ROISignals``), BRANT or own scripts leave it; `key`: name of the variable.
-    By default one that is called as signals are, the only matrix, or the only one that is not
-    square. Returns: names are those of a cell array of strings that fits one axis.
+    The variable that is named, else one that is called as signals are, the only matrix, or the only
+    one that is not square. Names are those of a cell array of strings that fits one axis.
     """
     held = _variables(path)
-    matrices = {name: shape for name, (shape, kind) in held.items() if kind != "cell"}
     matrices = {
-        name: shape for name, shape in matrices.items() if len(shape) == 2 and min(shape) > 1
+        name: shape
+        for name, (shape, kind) in held.items()
+        if kind != "cell" and len(shape) == 2 and min(shape) > 1
     }
     if key is not None:
         if key not in matrices:
             raise _no_variable(path, key, matrices)
         chosen = key
     else:
-        bare = {re.sub(r"[\W_]+", "", name).lower(): name for name in matrices}
+        bare = {_bare(name): name for name in matrices}
         called = [bare[name] for name in _SIGNALS if name in bare]
         oblong = [name for name, shape in matrices.items() if shape[0] != shape[1]]
         likely = called[:1] or (oblong if len(oblong) == 1 else list(matrices))
@@ -168,35 +161,25 @@ def peek_mat_series(path: Path, key: str | None = None) -> MatSeries:
             )
         chosen = likely[0]
     rows, columns = matrices[chosen]
-    return MatSeries(chosen, (rows, columns), _names_beside(path, held, (rows, columns)))
-
-
-def _names_beside(
-    path: Path, held: Mapping[str, tuple[tuple[int, ...], str]], shape: tuple[int, int]
-) -> tuple[str, ...] | None:
     for name, (size, kind) in held.items():
-        known = re.sub(r"[\W_]+", "", name).lower() in _NAMES
-        if known and kind == "cell" and prod(size) in shape:
+        if _bare(name) in _NAMES and kind == "cell" and prod(size) in (rows, columns):
             cells = load_mat_cells(path, name)
             if all(isinstance(cell, str) for cell in cells) and len(set(cells)) == len(cells):
-                return tuple(cells)
-    return None
+                return MatSeries(chosen, (rows, columns), tuple(cells))
+    return MatSeries(chosen, (rows, columns), None)
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).lower()
 
 
 def _variables(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
     """Return shape and kind of every variable of numbers or cells, as MATLAB has them."""
     import h5py
-    from scipy.io import whosmat
 
     with explain_damage(path, "a MATLAB file"):
         if not h5py.is_hdf5(path):
-            with path.open("rb") as stream:
-                version_4 = 0 in stream.read(4)
-            if not version_4:
-                check_mat(path)
-            return {
-                name: (tuple(shape), kind) for name, shape, kind in whosmat(path) if kind in _READ
-            }
+            return {name: one for name, one in _sizes_v5(path).items() if one[1] in _READ}
         with h5py.File(path, "r") as file:
             stored = {name: one for name, one in file.items() if isinstance(one, h5py.Dataset)}
             return {
@@ -206,21 +189,24 @@ def _variables(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
             }
 
 
+def _sizes_v5(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return shape and kind of every variable of a file of version 5 or 4."""
+    from scipy.io import whosmat
+
+    with path.open("rb") as stream:
+        version_4 = 0 in stream.read(4)
+    if not version_4:
+        check_mat(path)
+    return {name: (tuple(shape), kind) for name, shape, kind in whosmat(path)}
+
+
 def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
-    """Load a matrix of numbers from a .mat file.
-
-    `path`: a MATLAB file, v5 (and older) or v7.3 (HDF5); `variable`: name of the matrix. Returns:
-    two axes, rows and columns as in MATLAB.
-    """
-    import h5py
-
-    with explain_damage(path, "a MATLAB file"):
-        matrix = (_load_v73 if h5py.is_hdf5(path) else _load_v5)(path, variable)
+    """Load a matrix of numbers from a .mat file of any version; rows and columns as in MATLAB."""
+    matrix = _load(path, variable)
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        found = type(matrix).__name__
+        found = "a matrix of cells" if isinstance(matrix, list) else type(matrix).__name__
         if isinstance(matrix, np.ndarray):
-            kind = "cells" if matrix.dtype.kind == "O" else matrix.dtype
-            found = f"shape {matrix.shape} of {kind}"
+            found = f"shape {matrix.shape} of {matrix.dtype}"
         raise UnreadableFileError(
             f"Expected {variable} in {path} to be a matrix of numbers, found {found}."
         )
@@ -228,29 +214,37 @@ def load_mat_matrix(path: Path, variable: str) -> NDArray[Any]:
 
 
 def load_mat_cells(path: Path, variable: str) -> list[Any]:
-    """Load a cell array of matrices and strings from a .mat file.
-
-    `path`: a MATLAB file, v5 (and older) or v7.3 (HDF5); `variable`: name of the cell array.
-    Returns: its cells in order: arrays of numbers (rows and columns as in MATLAB) and str.
-    """
-    import h5py
-
-    with explain_damage(path, "a MATLAB file"):
-        cells = (_cells_v73 if h5py.is_hdf5(path) else _cells_v5)(path, variable)
-    if cells is None:
+    """Load a cell array of matrices and strings from a .mat file of any version."""
+    cells = _load(path, variable)
+    if not isinstance(cells, list):
         raise UnreadableFileError(f"Expected {variable} in {path} to be a cell array.")
     return cells
 
 
-def _load_v5(path: Path, variable: str) -> Any:  # noqa: ANN401
-    """Load one variable; scipy reads numbers, strings and cells, and runs nothing."""
-    from scipy.io import loadmat, whosmat
+def _load(path: Path, variable: str) -> Any:  # noqa: ANN401
+    """Load one variable: a list of cells, or an array. Nothing in the file is run."""
+    import h5py
 
-    with path.open("rb") as stream:
-        version_4 = 0 in stream.read(4)
-    if not version_4:
-        check_mat(path)
-    sizes = {name: (shape, kind) for name, shape, kind in whosmat(path)}
+    with explain_damage(path, "a MATLAB file"):
+        if not h5py.is_hdf5(path):
+            return _load_v5(path, variable)
+        with h5py.File(path, "r") as file:
+            if variable not in file:
+                raise _no_variable(path, variable, file)
+            stored = file[variable]
+            if not isinstance(stored, h5py.Dataset) or stored.dtype.kind not in "fiubO":
+                return None
+            if stored.dtype.kind == "O":
+                return [_v73_cell(file[reference]) for reference in np.asarray(stored).ravel()]
+            refuse_inflated(path, stored.size * stored.dtype.itemsize, packed=True)
+            # MATLAB keeps columns together, HDF5 rows: the stored matrix is the transposed one.
+            return np.asarray(stored).T
+
+
+def _load_v5(path: Path, variable: str) -> Any:  # noqa: ANN401
+    from scipy.io import loadmat
+
+    sizes = _sizes_v5(path)
     if variable not in sizes:
         raise _no_variable(path, variable, sizes)
     shape, kind = sizes[variable]
@@ -260,46 +254,13 @@ def _load_v5(path: Path, variable: str) -> Any:  # noqa: ANN401
         )
     # Sizes are compared with the file before memory is taken for them; an entry has a byte or more.
     refuse_inflated(path, int(np.prod(shape, dtype=object)), packed=True)
-    return loadmat(path, variable_names=[variable])[variable]
-
-
-def _cells_v5(path: Path, variable: str) -> list[Any] | None:
-    values = _load_v5(path, variable)
+    values = loadmat(path, variable_names=[variable])[variable]
     if not isinstance(values, np.ndarray) or values.dtype.kind != "O":
-        return None
+        return values
     return [
         str(cell[0]) if cell.dtype.kind == "U" and cell.size else cell
         for cell in values.ravel(order="F")
     ]
-
-
-def _load_v73(path: Path, variable: str) -> NDArray[Any]:
-    import h5py
-
-    with h5py.File(path, "r") as file:
-        if variable not in file:
-            raise _no_variable(path, variable, file)
-        stored = file[variable]
-        if not isinstance(stored, h5py.Dataset) or stored.dtype.kind not in "fiub":
-            raise UnreadableFileError(
-                f"Expected {variable} in {path} to be a matrix of numbers, found something else."
-            )
-        refuse_inflated(path, stored.size * stored.dtype.itemsize, packed=True)
-        # MATLAB keeps columns together, HDF5 rows: the stored matrix is the transposed one.
-        return np.asarray(stored).T
-
-
-def _cells_v73(path: Path, variable: str) -> list[Any] | None:
-    import h5py
-
-    with h5py.File(path, "r") as file:
-        if variable not in file:
-            raise _no_variable(path, variable, file)
-        stored = file[variable]
-        if not isinstance(stored, h5py.Dataset) or stored.dtype.kind != "O":
-            return None
-        # As for matrices, HDF5 holds the transposed array: its rows are MATLAB's columns.
-        return [_v73_cell(file[reference]) for reference in np.asarray(stored).ravel()]
 
 
 def _v73_cell(stored: Any) -> Any:  # noqa: ANN401 (h5py has no types)
