@@ -96,19 +96,9 @@ def _prepared(scans: Scans, asked: CutSettings, windowing: Windowing) -> Scans:
 
 @checked
 def check_scans(scans: Scans, window: str | None = None, drop_first: str = "0") -> list[Problem]:
-    """Check scans before they are cut; every scan is loaded once.
+    """Check scans before they are cut: what an import would refuse, ask or note.
 
-    Parameters
-    ----------
-    scans : Scans
-        What a reader returned.
-    window, drop_first : str, optional
-        How they will be cut.
-
-    Returns
-    -------
-    list of Problem
-        What an import would refuse, ask or note.
+    Every scan is loaded once; `window` and `drop_first` say how they will be cut.
     """
     asked = CutSettings(window=window, drop_first=drop_first, on_bad="skip")
     early = implausible_tr(scans.tr)
@@ -402,19 +392,9 @@ def _of_unknown_length(builder: _Builder, folder: Path) -> Iterator[NDArray[np.f
 
 
 def join_cohorts(parts: Mapping[str, Cohort], out: str | os.PathLike[str]) -> Cohort:
-    """Write cohorts of the same regions as one, sample by sample.
+    """Write cohorts of the same regions as one, sample by sample, into a new folder.
 
-    Parameters
-    ----------
-    parts : mapping of str to Cohort
-        By a name that messages can use; their samples must have different identifiers.
-    out : path-like
-        A new folder.
-
-    Returns
-    -------
-    Cohort
-        Its provenance names the fingerprint of every part.
+    Samples must have different ids. The provenance names the fingerprint of every part.
     """
     _check_alike(parts)
     refuse_existing(out)

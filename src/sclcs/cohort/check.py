@@ -36,16 +36,8 @@ LONGEST_PLAUSIBLE_TR = 30.0  # seconds
 def check_cohort(cohort: Cohort) -> list[Problem]:
     """Check a cohort completely; all signals are read once.
 
-    Parameters
-    ----------
-    cohort : Cohort
-        Usually one just opened.
-
-    Returns
-    -------
-    list of Problem
-        Damaged data, implausible signals, subjects with one sample, classes with one
-        subject, missing values. Empty if all is well.
+    Finds damaged data, implausible signals, subjects with one sample, classes with one subject,
+    missing values; nothing if all is well.
     """
     sizes = cohort.samples.groupby("subject").size()
     single = [Problem("single-window", str(name), "") for name in sizes.index[sizes == 1]]

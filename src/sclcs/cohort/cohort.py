@@ -224,10 +224,6 @@ class Cohort:
         ----------
         rows : sequence of sample ids, row numbers, or a boolean mask
             Which samples.
-
-        Returns
-        -------
-        Cohort
         """
         return self._subset(self._row_numbers(rows), None)
 
@@ -238,10 +234,6 @@ class Cohort:
         ----------
         **labels : object
             Column name and a value, or a list of values.
-
-        Returns
-        -------
-        Cohort
 
         Examples
         --------
@@ -327,11 +319,6 @@ class Cohort:
         ----------
         path : path-like
             A folder that does not exist yet. It appears only when it is complete.
-
-        Returns
-        -------
-        Path
-            The folder.
         """
         from sclcs.cohort.storage import CohortWriter
 
@@ -429,23 +416,12 @@ def _table_of_halves(
 
 
 def samples_for(cohort: Cohort, task: str | Sequence[str]) -> Cohort:
-    """Return the cohort whose samples can answer what is asked.
+    """Return the cohort whose samples can answer what is asked; the same if nothing has to be cut.
 
     Labels and numbers are asked of the samples as they are. Fingerprinting (``"subject"``)
     compares samples of one subject: sessions, runs or windows where some subject has several of
-    them, otherwise halves of every scan (:meth:`Cohort.halves`).
-
-    Parameters
-    ----------
-    cohort : Cohort
-    task : str or sequence of str
-        What is asked of one store of matrices: if ``"subject"`` is among it and no subject has
-        two samples, all is asked of halves.
-
-    Returns
-    -------
-    Cohort
-        The same object if nothing has to be cut.
+    them, otherwise halves of every scan (:meth:`Cohort.halves`). Of several tasks all are asked of
+    halves then.
 
     Examples
     --------

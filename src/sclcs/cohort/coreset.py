@@ -135,23 +135,7 @@ class CoreSet:
         )
 
     def rows(self, known: Iterable[str]) -> NDArray[np.int64]:
-        """Return the row numbers of the samples among the known ids.
-
-        Parameters
-        ----------
-        known : iterable of str
-            The sample ids of a cohort or FC store, in order.
-
-        Returns
-        -------
-        array of int
-            One row number per sample of the core-set, in its order.
-
-        Raises
-        ------
-        UnknownNameError
-            If a sample is not known; the message names it.
-        """
+        """Return the row number of every sample among the ids of a cohort or store."""
         names = pd.Index(np.array(list(known), dtype=object))
         rows = names.get_indexer(pd.Index(np.array(self.sample_ids, dtype=object)))
         unknown = [name for name, row in zip(self.sample_ids, rows, strict=True) if row < 0]
@@ -163,15 +147,7 @@ class CoreSet:
         return np.asarray(rows, dtype=np.int64)
 
     def require_cohort(self, fingerprint: str, provenance: Mapping[str, Any]) -> None:
-        """Raise if it was chosen from another cohort.
-
-        Parameters
-        ----------
-        fingerprint : str
-            Of the cohort that it is going to be used with.
-        provenance : mapping
-            Of that cohort: labels that were added since do not matter.
-        """
+        """Raise if it was chosen from another cohort; labels added since do not matter."""
         known = {fingerprint, *earlier_fingerprints(provenance)}
         if self.fingerprint is None or self.fingerprint in known:
             return
@@ -195,11 +171,6 @@ class CoreSet:
         ----------
         path : path-like
             A CSV file that does not exist yet; the sidecar is beside it, ending in ``.json``.
-
-        Returns
-        -------
-        Path
-            The CSV file.
         """
         about = {
             "method": self.method,

@@ -28,18 +28,10 @@ STRATEGIES = {
 
 @checked
 def describe_cohort(cohort: Cohort) -> dict[str, Any]:
-    """Describe a cohort in plain numbers.
+    """Describe a cohort in plain numbers, without reading its signals.
 
-    Parameters
-    ----------
-    cohort : Cohort
-        Its signals are not read.
-
-    Returns
-    -------
-    dict
-        JSON values: sizes, windows per subject, counts per class of each label column,
-        summaries of numeric columns, windowing, exclusions by kind, fingerprint.
+    JSON values: sizes, windows per subject, counts per class of each label column, summaries of
+    numeric columns, windowing, exclusions by kind, fingerprint.
     """
     per_subject = Counter(cohort.samples.groupby("subject").size().tolist())
     provenance, table = cohort.provenance, cohort.samples

@@ -51,19 +51,10 @@ ALIKE = 0.5  # share of the variance of a mark of signals between groups, for th
 
 
 def site_column(samples: pd.DataFrame, leave_out: str | None = None) -> str | None:
-    """Return the column of sites: by its name, or because repetition times tell it.
+    """Return the column of sites, but for the one that is asked about.
 
-    Parameters
-    ----------
-    samples : DataFrame
-    leave_out : str, optional
-        The column that is asked about.
-
-    Returns
-    -------
-    str or None
-        A column called site, SITE_ID, scanner or center with several values; otherwise one of
-        a few groups, each with one repetition time, where there are several of them.
+    A column called site, SITE_ID, scanner or center with several values; otherwise one of a few
+    groups, each with one repetition time, where there are several of them.
     """
     columns = [str(name) for name in samples.columns if name != leave_out]
     for name in columns:
@@ -315,21 +306,10 @@ def looks_like_site(samples: pd.DataFrame, marks: SignalMarks) -> list[Problem]:
 def cautions(
     problems: Sequence[Mapping[str, str]], task: str, taken_out: Collection[str]
 ) -> list[str]:
-    """Say what else may explain an effect: what the label goes with and is not taken out.
+    """Say what else may explain an effect, and what can be done: a sentence for each.
 
-    Parameters
-    ----------
-    problems : sequence of mapping
-        Kind, where and detail of what :func:`check_design` found.
-    task : str
-        The label or number that is asked for.
-    taken_out : collection of str
-        Columns that are covariates, or inside whose groups subjects are compared.
-
-    Returns
-    -------
-    list of str
-        Sentences with what can be done.
+    Of what :func:`check_design` found, what concerns the task and is not `taken_out` by covariates
+    or comparison inside groups.
     """
     found = []
     for entry in problems:

@@ -75,16 +75,7 @@ REGION_SETS = {
 
 @checked
 def region_set(name: str) -> RegionSet:
-    """Return a named set of regions.
-
-    Parameters
-    ----------
-    name : str
-        ``"dosenbach-dmn33"`` (the paper's 33 default-mode regions) or ``"dosenbach-160"``.
-
-    Returns
-    -------
-    RegionSet
+    """Return ``"dosenbach-dmn33"`` (the paper's 33 default-mode regions) or ``"dosenbach-160"``.
 
     Examples
     --------
@@ -103,15 +94,7 @@ def region_set(name: str) -> RegionSet:
 def dosenbach_coordinates(extra: str = "nifti") -> Mapping[str, tuple[float, float, float]]:
     """Return the centres of the Dosenbach regions by name, in mm of MNI space.
 
-    Parameters
-    ----------
-    extra : str
-        The extra of this package that brings nilearn, which keeps the coordinates in its own
-        files; named if it is not installed.
-
-    Returns
-    -------
-    mapping of str to tuple of float
+    They are in nilearn's own files; the extra that brings it is named if it is not installed.
     """
     datasets = import_extra("nilearn.datasets", extra)
     # Not ordered by network: row i is region i + 1 of the atlas.

@@ -64,13 +64,7 @@ class Scan:
     coverage: Callable[[], Mapping[str, float]] | None = None
 
     def signals(self) -> NDArray[np.float32]:
-        """Load the signals as float32 (region, time).
-
-        Raises
-        ------
-        UnreadableFileError
-            If they are no numbers, or `load` fails.
-        """
+        """Load the signals as float32 (region, time); whatever fails is an UnreadableFileError."""
         try:
             loaded = self.load()
             values = real_numbers(loaded, "an array (region, time)")
@@ -218,10 +212,6 @@ class Scans(Sequence[Scan]):
         out : path-like, optional
             Where to write the cohort, scan by scan; without it the cohort is in memory.
         {options}
-
-        Returns
-        -------
-        Cohort
         """
         from sclcs.cohort.build import make_cohort
 

@@ -59,15 +59,6 @@ def read_series(given: object, regions: Sequence[str] | None = None) -> Series:
         order: a third one is that of the scans.
     regions : sequence of str, optional
         Names of the regions; by default those of the data frames.
-
-    Returns
-    -------
-    Series
-
-    Raises
-    ------
-    InputError
-        If scans have other regions than others, or their axes are swapped.
     """
     names, parts = _parts(given)
     if not parts:

@@ -323,10 +323,6 @@ def load(
         Where to write the cohort, scan by scan; without it the cohort is in memory.
     {options}
 
-    Returns
-    -------
-    Cohort
-
     Examples
     --------
     ``sclcs.load("derivatives/xcp_d", atlas="4S156Parcels")``
