@@ -65,6 +65,8 @@ def read_series(given: object, regions: Sequence[str] | None = None) -> Series:
         raise InputError("Expected at least one scan, found 0 scans.")
     found = [_scan(part, number) for number, part in enumerate(parts)]
     scans, columns = [scan for scan, _ in found], [names for _, names in found]
+    if isinstance(regions, str):
+        raise InputError(f"Expected a list of region names, got the string {regions!r}.")
     if regions is None:
         other = [number for number, names in enumerate(columns) if names != columns[0]]
         if other:
@@ -73,25 +75,33 @@ def read_series(given: object, regions: Sequence[str] | None = None) -> Series:
                 f"{name_first(other)} (counted from 0) differ from those of the first."
             )
         regions = columns[0]
-    elif isinstance(regions, str):
-        raise InputError(f"Expected a list of region names, got the string {regions!r}.")
     named = None if regions is None else tuple(map(str, regions))
     _check_axes([scan.shape for scan in scans], named)
     return Series(scans, named, names)
 
 
-def _parts(given: object) -> tuple[list[str] | None, list[Any]]:
+def _parts(given: Any) -> tuple[list[str] | None, list[Any]]:  # noqa: ANN401
     """Return the scans one by one, and their names."""
     if isinstance(given, Mapping):
         return [str(name) for name in given], list(given.values())
     if isinstance(given, pd.DataFrame):
         return None, [given]
-    dims = getattr(given, "dims", ())
+    dims = tuple(getattr(given, "dims", ()))
     if {TIME, REGION} & set(dims):
-        return _parts_of_data_array(given)
+        others = [name for name in dims if name not in {TIME, REGION}]
+        if len(others) != given.ndim - 2 or len(others) > 1:
+            raise InputError(
+                f"Expected a data array with the dimensions {TIME}, {REGION} and at most one more, "
+                f"for the scans, got {dims}; rename or select them."
+            )
+        if not others:
+            return None, [given]
+        scan = others[0]
+        names = [str(name) for name in given[scan].to_numpy()] if scan in given.coords else None
+        return names, [given.isel({scan: number}) for number in range(given.sizes[scan])]
     ragged = isinstance(given, np.ndarray) and given.dtype == object and given.ndim == 1
     if ragged or (isinstance(given, list | tuple) and not _is_row(given[:1])):
-        return None, list(given)  # type: ignore[call-overload]
+        return None, list(given)
     values = real_numbers(given, "a list of arrays (time, region)")
     if values.ndim not in {2, 3}:
         raise InputError(
@@ -105,20 +115,6 @@ def _is_row(parts: Sequence[Any]) -> bool:
     """Say whether a list begins with a row of numbers, so that it is one array itself."""
     row = parts[0] if parts else None
     return isinstance(row, list | tuple) and all(isinstance(cell, int | float) for cell in row)
-
-
-def _parts_of_data_array(given: Any) -> tuple[list[str] | None, list[Any]]:  # noqa: ANN401
-    others = [name for name in given.dims if name not in {TIME, REGION}]
-    if len(others) != given.ndim - 2 or len(others) > 1:
-        raise InputError(
-            f"Expected a data array with the dimensions {TIME}, {REGION} and at most one more, for "
-            f"the scans, got {tuple(given.dims)}; rename or select them."
-        )
-    if not others:
-        return None, [given]
-    scan = others[0]
-    names = [str(name) for name in given[scan].to_numpy()] if scan in given.coords else None
-    return names, [given.isel({scan: number}) for number in range(given.sizes[scan])]
 
 
 def _scan(part: Any, number: int) -> tuple[NDArray[Any], tuple[str, ...] | None]:  # noqa: ANN401
@@ -183,8 +179,14 @@ def scans_of_series(
     Rows belong to the scans in their order, unless the scans have names: then they are found by
     these.
     """
+    from sclcs.cohort.readers.series_files import rows_are_time
+
     series = read_series(given, regions)
-    _refuse_swapped(series)
+    if series.regions is None and rows_are_time(series.scans) is False:
+        raise InputError(
+            "The axes look swapped: what the scans have in common are their rows, as regions have, "
+            f"but rows are time points and columns are regions; {TURN}."
+        )
     subjects, ids, rows = _who(series, table)
     scans = [
         Scan(name, subject, load=lambda scan=scan: scan.T, metadata=row)  # type: ignore[misc]
@@ -194,48 +196,36 @@ def scans_of_series(
     return Scans(scans, names, tr, {"reader": "from_arrays"})
 
 
-def _refuse_swapped(series: Series) -> None:
-    from sclcs.cohort.readers.series_files import rows_are_time
-
-    if series.regions is None and rows_are_time(series.scans) is False:
-        raise InputError(
-            "The axes look swapped: what the scans have in common are their rows, as regions have, "
-            f"but rows are time points and columns are regions; {TURN}."
-        )
-
-
 def _who(
     series: Series, table: pd.DataFrame | None
 ) -> tuple[list[str], list[str], list[dict[str, Any]]]:
     """Return subject, id and metadata of every scan."""
     from sclcs.cohort.readers.folders import metadata_in_name
 
+    in_names = [metadata_in_name(name) for name in series.names or ()]
     digits = max(3, len(str(len(series))))
     numbered = [f"subject-{number:0{digits}d}" for number in range(1, len(series) + 1)]
-    if table is None and series.names is None:
-        return numbered, numbered, [{} for _ in numbered]
+    subjects = [subject for _, subject, _ in in_names] or numbered
     if table is None:
-        in_names = [metadata_in_name(name) for name in series.names or []]
-        return [one[1] for one in in_names], list(series.names or []), [one[2] for one in in_names]
-    table = _rows_of_scans(series, table)
+        metadata = [found for _, _, found in in_names] or [{} for _ in numbered]
+        return subjects, series.names or subjects, metadata
+    table = _rows_of_scans(series, subjects, table)
     column = _column(table, "subject")
-    labelled = isinstance(table.index, pd.RangeIndex) is False
     if column is not None:
         subjects = _ids(table[column], column)
-    elif series.names is not None:
-        subjects = [metadata_in_name(name)[1] for name in series.names]
-    elif labelled:
+    elif series.names is None and not isinstance(table.index, pd.RangeIndex):
         subjects = _ids(table.index.to_series(), "index")
-    else:
-        subjects = numbered
-    kept = [name for name in table.columns if name != column]
-    values = {_unreserved(str(name)): _values(table[name]) for name in kept}
+    kept = table.drop(columns=[] if column is None else column)
+    values = {
+        _unreserved(str(name)): [None if pd.isna(cell) else cell for cell in kept[name].tolist()]
+        for name in kept
+    }
     rows = [{name: cells[row] for name, cells in values.items()} for row in range(len(table))]
     return subjects, series.names or unique_scan_ids(subjects), rows
 
 
-def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the scans, in their order."""
+def _rows_of_scans(series: Series, subjects: Sequence[str], table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the scans, in their order: by name, or by the subject in it."""
     if not table.columns.is_unique:
         repeated = table.columns[table.columns.duplicated()]
         raise InputError(
@@ -248,21 +238,20 @@ def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
                 f"{len(series)} scans; to match them by name give a mapping of names to scans."
             )
         return table
-    tried = {}
-    for by in ("scan", "subject"):
-        column = _column(table, by)
-        if column is not None:
-            tried[str(column)] = _ids(table[column], column)
+    found = {str(column): column for by in ("scan", "subject")
+             if (column := _column(table, by)) is not None}  # fmt: skip
+    tried = {name: _ids(table[column], column) for name, column in found.items()}
     if not isinstance(table.index, pd.RangeIndex):
         tried["index"] = [str(name) for name in table.index]
     best: dict[str, int] = {}
     for ids in tried.values():
-        if len(set(ids)) == len(ids):
-            best = max(
-                best,
-                _matched(series.names, ids),
-                key=lambda rows: [len(rows), len({*rows.values()})],
-            )
+        rows = match_ids(series.names, ids)
+        if not rows:
+            by_subject = match_ids(subjects, ids)
+            pairs = zip(series.names, subjects, strict=True)
+            rows = {name: by_subject[who] for name, who in pairs if who in by_subject}
+        better = [len(rows), len({*rows.values()})] > [len(best), len({*best.values()})]
+        best = rows if better and len(set(ids)) == len(ids) else best
     lost = [name for name in series.names if name not in best]
     if lost:
         raise InputError(
@@ -272,18 +261,6 @@ def _rows_of_scans(series: Series, table: pd.DataFrame) -> pd.DataFrame:
             "name once."
         )
     return table.iloc[[best[name] for name in series.names]]
-
-
-def _matched(names: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
-    """Return the row of every scan whose name, or the subject in it, is an id."""
-    from sclcs.cohort.readers.folders import metadata_in_name
-
-    found = match_ids(names, ids)
-    if found:
-        return found
-    subjects = [metadata_in_name(name)[1] for name in names]
-    rows = match_ids(subjects, ids)
-    return {name: rows[who] for name, who in zip(names, subjects, strict=True) if who in rows}
 
 
 def _column(table: pd.DataFrame, by: str) -> Any:  # noqa: ANN401 (a column may have any name)
@@ -310,10 +287,6 @@ def _ids(cells: pd.Series, column: object) -> list[str]:
         str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
         for cell in cells
     ]
-
-
-def _values(cells: pd.Series) -> list[Any]:
-    return [None if pd.isna(cell) else cell for cell in cells.tolist()]
 
 
 def warn_if_swapped(n_regions: int, n_times: int, advice: str, stacklevel: int = 3) -> None:

@@ -21,10 +21,9 @@ from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.bids_names import (
     BidsFile,
     BidsName,
-    Choice,
     choose_atlas,
-    entity_labels,
     find_files,
+    labels_by_entity,
     parse_bids_name,
     require_one_file_per_scan,
     select_files,
@@ -44,12 +43,12 @@ def read_bids(
     folder: Path,
     *,
     atlas: str | None = None,
-    task: Choice = None,
-    session: Choice = None,
-    run: Choice = None,
+    task: Sequence[str] | None = None,
+    session: Sequence[str] | None = None,
+    run: Sequence[str] | None = None,
     space: str | None = None,
     desc: str | None = None,
-    entity: Mapping[str, str] | Sequence[str] = (),
+    entity: Sequence[str] = (),
     labels: str | None = None,
     id_column: str | None = None,
     tr: float | None = None,
@@ -65,10 +64,9 @@ def read_bids(
     ``"combined"`` (XCP-D's joined runs) and ``"separate"``. XCP-D writes ``n/a`` for regions
     outside the scan's coverage: they are NaN here.
     """
-    entities = entity_labels(entity)
-    choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc}
+    wanted = labels_by_entity(entity, task=task, ses=session, run=run, space=space, desc=desc)
     found = find_files(folder, _is_region_series, "region time series (*_timeseries.tsv)")
-    files = select_files(_of_atlas(found, atlas), {**choices, **entities})
+    files = select_files(_of_atlas(found, atlas), wanted)
     files = _of_best_format(files)
     require_one_file_per_scan(files)
     kept, regions, problems = _of_one_header(files)

@@ -95,8 +95,6 @@ def parse_bids_name(path: str | os.PathLike[str]) -> BidsName | None:
     return BidsName(entities, suffix, dot + rest)
 
 
-Choice = str | Sequence[str] | None
-
 COMBINED_RUNS = "combined"
 SEPARATE_RUNS = "separate"
 
@@ -132,33 +130,40 @@ def find_files(
             if name is not None and "sub" in name.entities and wanted(name):
                 files.append(BidsFile(path, name))
     if not files:
+        pipelines = sorted(p for p in folder.glob("derivatives/*") if p.is_dir())
+        advice = f"one of its derivatives: {name_first(pipelines)}" if pipelines else (
+            "the folder of the derivative that holds the subjects"
+        )  # fmt: skip
         raise InputError(
-            f"Expected {what} in sub-*/[ses-*/]func/[task-*/] under {folder}, found none; "
-            f"{_where_to_look(folder)}"
+            f"Expected {what} in sub-*/[ses-*/]func/[task-*/] under {folder}, found none; give "
+            f"{advice}."
         )
     return sorted(files, key=lambda file: file.path)
 
 
-def _where_to_look(folder: Path) -> str:
-    pipelines = sorted(p for p in folder.glob("derivatives/*") if p.is_dir())
-    if pipelines:
-        return f"give one of its derivatives: {name_first(pipelines)}."
-    return "give the folder of the derivative that holds the subjects."
+def labels_by_entity(
+    entity: Sequence[str], **labels: Sequence[str] | str | None
+) -> dict[str, list[str]]:
+    """Return the labels that are wanted of every entity; `entity` is ``["reg=36Parameter"]``."""
+    given = {k: [v] if isinstance(v, str) else list(v) for k, v in labels.items() if v}
+    for pair in entity:
+        key, equals, label = pair.partition("=")
+        if not equals or not key.strip() or not label.strip():
+            raise InputError(f"Expected --entity key=label (entity=...), got {pair!r}.")
+        given[key.strip()] = [label.strip()]
+    return given
 
 
-def select_files(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> list[BidsFile]:
-    """Keep the files with the chosen labels by entity key, at least one; None takes any.
+def select_files(files: Sequence[BidsFile], labels: Mapping[str, Sequence[str]]) -> list[BidsFile]:
+    """Keep the files with one of the wanted labels of every entity; at least one.
 
     For `run` also ``"combined"`` (files without a run) and ``"separate"`` (files with one).
     """
     chosen = list(files)
-    for key, choice in choices.items():
-        if choice is None:
-            continue
-        matching = [file for file in chosen if _matches(key, file.name.entities.get(key), choice)]
+    for key, wanted in labels.items():
+        matching = [file for file in chosen if _matches(key, file.name.entities.get(key), wanted)]
         if not matching:
             known = sorted({file.name.entities.get(key) or "(none)" for file in chosen})
-            wanted = [choice] if isinstance(choice, str) else choice
             raise UnknownNameError(
                 f"Expected files with {key}-{name_first(wanted)}, but the labels of {key} found "
                 f"are {name_first(known, 20)}; choose one of these."
@@ -167,8 +172,7 @@ def select_files(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> li
     return chosen
 
 
-def _matches(key: str, label: str | None, choice: str | Sequence[str]) -> bool:
-    wanted = [choice] if isinstance(choice, str) else [str(one) for one in choice]
+def _matches(key: str, label: str | None, wanted: Sequence[str]) -> bool:
     if key == "run" and wanted == [COMBINED_RUNS]:
         return label is None
     if key == "run" and wanted == [SEPARATE_RUNS]:
@@ -180,19 +184,6 @@ def _plain(key: str, label: str) -> str:
     """Drop ``key-`` in front; a run is a number, so 01 is 1."""
     label = label.removeprefix(f"{key}-")
     return label.lstrip("0") or "0" if key == "run" and label.isdigit() else label
-
-
-def entity_labels(entity: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """Return labels by entity, from a mapping or from ``["reg=36Parameter"]``."""
-    if isinstance(entity, Mapping):
-        return dict(entity)
-    found: dict[str, str] = {}
-    for pair in entity:
-        key, equals, label = pair.partition("=")
-        if not equals or not key.strip() or not label.strip():
-            raise InputError(f"Expected --entity key=label (entity=...), got {pair!r}.")
-        found[key.strip()] = label.strip()
-    return found
 
 
 def choose_atlas(found: Sequence[str], wanted: str | None, what: str = "scans") -> str:
@@ -220,9 +211,8 @@ def require_one_file_per_scan(files: Sequence[BidsFile]) -> None:
     for scan_id, group in by_scan.items():
         if len(group) > 1:
             raise InputError(_several_files(scan_id, group))
-    combined = [f for f in files if "run" not in f.name.entities]
-    for whole in combined:
-        runs = [f for f in files if _is_run_of(f.name, whole.name)]
+    for whole in (file for file in files if "run" not in file.name.entities):
+        runs = [file for file in files if _is_run_of(file.name, whole.name)]
         if runs:
             raise InputError(
                 f"Expected each scan once, but {whole.path.name} seems to join the runs "

@@ -40,9 +40,8 @@ from sclcs.cohort.readers.bids import Sidecars, attach_motion, attach_participan
 from sclcs.cohort.readers.bids_names import (
     BidsFile,
     BidsName,
-    Choice,
-    entity_labels,
     find_files,
+    labels_by_entity,
     parse_bids_name,
     require_one_file_per_scan,
     select_files,
@@ -220,12 +219,12 @@ def read_nifti(
     high_pass: float | None = None,
     detrend: bool = False,
     smoothing: float | None = None,
-    task: Choice = None,
-    session: Choice = None,
-    run: Choice = None,
+    task: Sequence[str] | None = None,
+    session: Sequence[str] | None = None,
+    run: Sequence[str] | None = None,
     space: str | None = None,
     desc: str | None = None,
-    entity: Mapping[str, str] | Sequence[str] = (),
+    entity: Sequence[str] = (),
     labels: str | None = None,
     id_column: str | None = None,
     tr: float | None = None,
@@ -242,9 +241,8 @@ def read_nifti(
     that scrubbing finds, are cut out; the column `volumes_removed` counts them. The repetition
     time is that of the JSON sidecar, then of the image header.
     """
-    entities = entity_labels(entity)
-    choices = {"task": task, "ses": session, "run": run, "space": space, "desc": desc, **entities}
-    found = _find(Path(images), choices)
+    wanted = labels_by_entity(entity, task=task, ses=session, run=run, space=space, desc=desc)
+    found = _find(Path(images), wanted)
     if atlas is None:
         known = [name for name in known_atlases() if not name.startswith("schaefer")]
         raise InputError(
@@ -368,10 +366,10 @@ class _Found:
     subjects: Collection[str] = ()
 
 
-def _find(images: Path, choices: Mapping[str, Choice]) -> _Found:
+def _find(images: Path, wanted: Mapping[str, Sequence[str]]) -> _Found:
     """Find images in a derivative, in another folder, by a pattern, or one file."""
     if images.is_dir() and any(images.glob("sub-*/")):
-        wanted = {**choices, "desc": choices.get("desc") or "preproc"}
+        wanted = {"desc": ["preproc"], **wanted}
         found = find_files(images, _is_image, "4-D images (*_bold.nii.gz)")
         sidecars = Sidecars(images)
         files = [_from_name(file, sidecars) for file in _of_one_space(found, wanted)]
@@ -379,14 +377,13 @@ def _find(images: Path, choices: Mapping[str, Choice]) -> _Found:
     paths = _paths(images)
     parsed = [(path, parse_bids_name(path)) for path in paths]
     named = [BidsFile(path, name) for path, name in parsed if name and "sub" in name.entities]
-    chosen = [key for key, choice in choices.items() if choice is not None]
-    if len(named) < len(paths) and chosen:
+    if len(named) < len(paths) and wanted:
         raise InputError(
-            f"Files can be chosen by {name_first(chosen)} only if they have BIDS names; "
+            f"Files can be chosen by {name_first(wanted)} only if they have BIDS names; "
             f"{paths[0].name} has none."
         )
     if len(named) == len(paths):
-        return _Found([_from_name(file) for file in _of_one_space(named, choices)])
+        return _Found([_from_name(file) for file in _of_one_space(named, wanted)])
     return _Found([_ImageFile(path, _stem(path), _stem(path)) for path in paths])
 
 
@@ -404,11 +401,11 @@ def _paths(images: Path) -> list[Path]:
     return paths
 
 
-def _of_one_space(files: Sequence[BidsFile], choices: Mapping[str, Choice]) -> list[BidsFile]:
+def _of_one_space(files: Sequence[BidsFile], wanted: Mapping[str, Sequence[str]]) -> list[BidsFile]:
     """Choose files; of several spaces only those of MNI can have the regions of an atlas."""
-    files = select_files(files, choices)
+    files = select_files(files, wanted)
     spaces = [file.name.entities.get("space", "") for file in files]
-    if choices.get("space") is None and any(space.startswith("MNI") for space in spaces):
+    if "space" not in wanted and any(space.startswith("MNI") for space in spaces):
         pairs = zip(files, spaces, strict=True)
         files = [file for file, space in pairs if space.startswith("MNI")]
     require_one_file_per_scan(files)
