@@ -226,7 +226,7 @@ def measure_simulated_windows(
 ) -> dict[str, float]:
     """Measure a simulated cohort under the paper's windowing."""
     total = round(sum(sites.values()))
-    return measure_windows(simulate_cohort(total, sites=sites, effects=effects, seed=seed))
+    return measure_windows(simulate_cohort(total, sites=sites, seed=seed, **effects.to_dict()))
 
 
 def measure_simulated_scans(
@@ -251,8 +251,8 @@ def measure_simulated_scans(
         length=max(length.values()),
         tr=_TR,
         sites=sizes,
-        effects=effects,
         seed=seed,
+        **effects.to_dict(),
     )
     site_of_scan = list(cohort.labels("site"))
     scans = [

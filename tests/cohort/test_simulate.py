@@ -206,10 +206,6 @@ class TestParameters:
         assert recorded["effects"] == Effects(group=0.3).to_dict()
         assert json.loads(json.dumps(cohort.provenance)) == cohort.provenance
 
-    def test_effects_and_single_strengths_are_the_same(self):
-        one = simulate_cohort(**SMALL, effects=Effects(subject=0.4))
-        assert one.fingerprint == simulate_cohort(**SMALL, subject=0.4).fingerprint
-
     @pytest.mark.parametrize(
         ("bad", "sentence"),
         [

@@ -138,7 +138,6 @@ def simulate_cohort(
     tr: float = 2.0,
     sessions: int = 1,
     sites: int | Mapping[str, float] | None = None,
-    effects: Effects | None = None,
     seed: int = 0,
     **strengths: float,
 ) -> Cohort:
@@ -163,13 +162,14 @@ def simulate_cohort(
     sites : int, mapping of str to number, or None
         Number of equal sites; or the size of each by name, scaled to `subjects`; or None
         for the seven sites of the paper.
-    effects : Effects, optional
-        Strengths of all effects; the defaults are calibrated on real data.
     seed : int
         The same seed gives the same cohort. A subject's signals do not depend on how
         many others there are.
     **strengths : float
-        Single strengths that replace those of `effects`, for example ``group=0.2``.
+        Of single effects, for example ``group=0.2``: `subject`, `subject_global`, `session`,
+        `site`, `group` and `state` (connectivity), `dwell_seconds`, `noise`, `colour`,
+        `motion_share`, `motion_size`, `amplitude`, `low_hz`, `high_hz`. The defaults are calibrated
+        on real data; zero switches an effect off.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def simulate_cohort(
     >>> simulate_cohort(subjects=4, windows=2, regions=6)
     Cohort(8 samples, 4 subjects, 6 regions, 70 time points)
     """
-    effects = (effects or Effects()).change(strengths)
+    effects = Effects().change(strengths)
     sizes = {"subjects": subjects, "windows": windows, "sessions": sessions, "stride": stride}
     _check(sizes, regions, length, tr)
     people = enrol(subjects, sites, seed)

@@ -19,61 +19,27 @@ _SHARES = {"noise": False, "colour": False, "motion_share": True}
 
 @dataclass(frozen=True)
 class Effects:
-    """Strengths of everything that shapes a simulated scan.
+    """Strengths of everything that shapes a simulated scan; zero switches an effect off.
 
-    The defaults are calibrated on a real cohort of 33 regions
-    (``tools/calibrate_simulator.py``); zero switches an effect off. Connectivity strengths
-    are the root mean square, over pairs of regions, of the change of the log-connectivity
-    (the matrix logarithm of the correlation matrix, in which effects add up and every sum
-    is a valid connectivity).
-
-    Parameters
-    ----------
-    subject : float
-        Stable deviation of each subject from the population (log-connectivity).
-    subject_global : float
-        Stable deviation of each subject's overall level of connectivity: standard
-        deviation of a factor on the strongest mode of the population (log-connectivity).
-    session : float
-        Deviation of one scan of a subject from another (log-connectivity). Not
-        calibrated: the real cohort has one scan per subject.
-    site : float
-        Deviation of each site (log-connectivity).
-    group : float
-        Deviation of each diagnostic group from the mean of the groups
-        (log-connectivity).
-    state : float
-        Deviation of each brain state, shared by all subjects (log-connectivity).
-    dwell_seconds : float
-        Mean time in a state before the next change.
-    noise : float
-        Share of the variance of each region that is measurement noise, between 0 and 1.
-    colour : float
-        Lag-1 coefficient of the noise before band-limitation, between 0 (white) and 1.
-    motion_share : float
-        Share of scans with motion artefacts.
-    motion_size : float
-        Size of an artefact, in standard deviations of a region before band-limitation.
-    amplitude : float
-        Spread of the standard deviations of the regions: standard deviation of their
-        logarithm.
-    low_hz, high_hz : float
-        Pass band of the preprocessing that is imitated.
+    The defaults are calibrated on a real cohort of 33 regions (``tools/calibrate_simulator.py``).
+    Strengths of connectivity are the root mean square, over pairs of regions, of the change of the
+    log-connectivity (the matrix logarithm of the correlation matrix, in which effects add up and
+    every sum is a valid connectivity).
     """
 
-    subject: float = 0.208
-    subject_global: float = 0.6
-    session: float = 0.075
+    subject: float = 0.208  # stable deviation of each subject from the population
+    subject_global: float = 0.6  # of its overall level: a factor on the strongest mode
+    session: float = 0.075  # of one scan from another; not calibrated, which takes two scans each
     site: float = 0.049
-    group: float = 0.0095
-    state: float = 0.092
-    dwell_seconds: float = 140.0
-    noise: float = 0.25
-    colour: float = 0.39
-    motion_share: float = 0.2
-    motion_size: float = 2.0
-    amplitude: float = 0.3
-    low_hz: float = 0.01
+    group: float = 0.0095  # of each diagnostic group from the mean of the groups
+    state: float = 0.092  # of each brain state, shared by all subjects
+    dwell_seconds: float = 140.0  # mean time in a state before the next change
+    noise: float = 0.25  # share of the variance of each region
+    colour: float = 0.39  # lag-1 coefficient of the noise before band-limitation
+    motion_share: float = 0.2  # of scans with artefacts
+    motion_size: float = 2.0  # in standard deviations of a region before band-limitation
+    amplitude: float = 0.3  # standard deviation of the logarithm of the regions' amplitudes
+    low_hz: float = 0.01  # pass band of the preprocessing that is imitated
     high_hz: float = 0.1
 
     def __post_init__(self) -> None:
