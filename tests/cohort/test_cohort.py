@@ -37,7 +37,7 @@ def test_regions_are_kept_by_name_and_order(cohort):
     some = cohort.keep_regions(["back", "left"])
     assert some.regions == ("back", "left")
     np.testing.assert_array_equal(some.signals, cohort.signals[:, [3, 0]])
-    with pytest.raises(UnknownNameError, match="Unknown regions: top"):
+    with pytest.raises(UnknownNameError, match="got unknown top"):
         cohort.keep_regions(["top"])
 
 

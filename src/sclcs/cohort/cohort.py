@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +25,7 @@ from sclcs._core import (
     real_numbers,
     takes,
 )
+from sclcs.cohort.scans import rows_of_regions, unique_regions
 from sclcs.cohort.series import scans_of_series, warn_if_swapped
 from sclcs.cohort.signals import (
     LENGTH_COLUMN,
@@ -41,7 +41,7 @@ from sclcs.cohort.tables import clean_table, label_column
 from sclcs.settings import CutSettings
 
 SHOWN = 5  # samples in a notebook
-SHORTEST_TR, LONGEST_TR = 1e-9, 1e9
+SHORTEST_TR, LONGEST_TR = 1e-9, 1e9  # beyond, frequencies are infinite or zero
 
 
 class Cohort:
@@ -128,11 +128,6 @@ class Cohort:
         tr : float, optional
             Repetition time in seconds.
         {options}
-
-        Returns
-        -------
-        Cohort
-            A sample per scan, or per window.
 
         Examples
         --------
@@ -254,30 +249,14 @@ class Cohort:
     @checked
     def keep_regions(self, names: Sequence[str]) -> Cohort:
         """Return the cohort with some regions only, in the order given."""
-        unknown = [name for name in names if name not in self.regions]
-        if unknown:
-            raise UnknownNameError(
-                f"Unknown regions: {name_first(unknown)}; the cohort has "
-                f"{name_first(self.regions, 10)}."
-            )
-        if len(names) == 0:
-            raise InputError(
-                "Expected names of regions, got none; the cohort has "
-                f"{name_first(self.regions, 10)}."
-            )
-        return self._subset(None, np.array([self.regions.index(name) for name in names]))
+        return self._subset(None, rows_of_regions(self.regions, names))
 
     def halves(self) -> Cohort:
         """Return the two halves of every sample, as samples that share no time points.
 
         Fingerprinting needs at least two samples of a subject. Of an odd number of time points
-        the one in the middle is left out, so that both halves are equally long.
-
-        Returns
-        -------
-        Cohort
-            Twice as many samples, ``<sample>_half-1`` and ``<sample>_half-2``. Signals on disk
-            stay there.
+        the one in the middle is left out, so that both halves are equally long. Signals on disk
+        stay there.
 
         Examples
         --------
@@ -322,7 +301,12 @@ class Cohort:
         """
         from sclcs.cohort.storage import CohortWriter
 
-        provenance = _json_values(self.provenance)
+        try:
+            provenance = dict(json.loads(json.dumps(plain(self.provenance))))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"Expected a provenance of JSON values (strings, numbers, lists), but {error}."
+            ) from error
         with atomic_group(path) as folder:
             writer = CohortWriter(folder, self.n_regions, self.n_timepoints)
             for block in iterate_rows(self.signals):
@@ -436,24 +420,12 @@ def samples_for(cohort: Cohort, task: str | Sequence[str]) -> Cohort:
     return cohort.halves()
 
 
-def _json_values(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return dict(json.loads(json.dumps(plain(provenance))))
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"Expected a provenance of JSON values (strings, numbers, lists), but {error}."
-        ) from error
-
-
-def _first_parts(signals: object) -> list[object]:
-    return [signals, *signals[:1]] if isinstance(signals, list | tuple) else [signals]
-
-
 def _check_signals(signals: ArrayLike | LazySignals, n_samples: int) -> SignalArray:
     if isinstance(signals, LazySignals):
         checked: SignalArray = signals
     else:
-        if any(isinstance(part, Mapping | pd.DataFrame) for part in _first_parts(signals)):
+        first = signals[0] if isinstance(signals, list | tuple) and signals else signals
+        if isinstance(first, Mapping | pd.DataFrame):
             raise InputError(
                 "Expected signals as one array (sample, region, time), got data frames; "
                 "Cohort.from_arrays takes these and arrays (time, region)."
@@ -479,21 +451,13 @@ def check_tr(tr: object) -> float | None:
     if tr is None:
         return None
     numeric = isinstance(tr, int | float | np.number) and not isinstance(tr, bool)
-    if not numeric or not 0 < float(tr) < float("inf"):  # type: ignore[arg-type]
+    if not numeric or not SHORTEST_TR <= tr <= LONGEST_TR:  # type: ignore[operator]
         raise InputError(f"The repetition time is a number of seconds above 0, got {tr!r}.")
-    seconds = float(tr)  # type: ignore[arg-type]
-    if not SHORTEST_TR <= seconds <= LONGEST_TR:  # frequencies would be infinite or zero
-        raise InputError(
-            f"The repetition time is a number of seconds, from {SHORTEST_TR:g} to {LONGEST_TR:g}, "
-            f"got {tr!r}."
-        )
-    return seconds
+    return float(tr)  # type: ignore[arg-type]
 
 
 def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tuple[str, ...]:
     expected, n_times = shape[1], shape[2]
-    if isinstance(regions, str):
-        raise InputError(f"Expected a list of {expected} region names, got the string {regions!r}.")
     names = tuple(f"region-{i}" for i in range(expected)) if regions is None else tuple(regions)
     if regions is not None and len(names) == n_times != expected:
         raise InputError(
@@ -505,10 +469,7 @@ def _check_regions(regions: Sequence[str] | None, shape: tuple[int, ...]) -> tup
         raise InputError(f"Expected {expected} region names, got {len(names)}.")
     if regions is None:
         warn_if_swapped(expected, n_times, "give signals (sample, region, time)", stacklevel=5)
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
-    return tuple(str(name) for name in names)
+    return unique_regions(names)
 
 
 def _check_finite(signals: SignalArray, ids: pd.Index, lengths: NDArray[np.int64]) -> None:

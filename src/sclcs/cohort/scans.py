@@ -112,15 +112,12 @@ class Scans(Sequence[Scan]):
         problems: Sequence[Problem] = (),
     ) -> None:
         self._scans = list(scans)
-        self.regions = tuple(str(name) for name in regions)
+        self.regions = unique_regions(regions)
         self.tr = None if tr is None else float(tr)
         self.provenance = dict(provenance or {})
         counts = Counter(scan.scan_id for scan in self._scans)
         twice = [Problem("duplicate-id", name, f"{n} scans") for name, n in counts.items() if n > 1]
         self.problems = [*(one for one in problems if one.kind != "duplicate-id"), *twice]
-        repeated = [name for name, n in Counter(self.regions).items() if n > 1]
-        if repeated:
-            raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
 
     def __len__(self) -> int:
         return len(self._scans)
@@ -153,13 +150,7 @@ class Scans(Sequence[Scan]):
     @checked
     def keep_regions(self, names: Sequence[str]) -> Scans:
         """Return the same scans with some regions only, in the order given."""
-        unknown = [name for name in names if name not in self.regions]
-        if unknown:
-            raise UnknownNameError(
-                f"Unknown regions: {name_first(unknown)}; the scans have "
-                f"{name_first(self.regions, 10)}."
-            )
-        rows = np.array([self.regions.index(name) for name in names])
+        rows = rows_of_regions(self.regions, names)
         n_regions = len(self.regions)
         scans = [replace(one, load=partial(_some_rows, one.load, rows, n_regions)) for one in self]
         return self.with_scans(scans, regions=names)
@@ -216,6 +207,25 @@ class Scans(Sequence[Scan]):
         from sclcs.cohort.build import make_cohort
 
         return make_cohort(self, CutSettings(**options), out)
+
+
+def unique_regions(names: Sequence[object]) -> tuple[str, ...]:
+    """Return names of regions as strings, each of which must be there once."""
+    repeated = [name for name, count in Counter(map(str, names)).items() if count > 1]
+    if repeated:
+        raise InputError(f"Region names must be unique; repeated: {name_first(repeated)}.")
+    return tuple(map(str, names))
+
+
+def rows_of_regions(known: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
+    """Return where named regions are among those there are; at least one."""
+    unknown = [name for name in names if name not in known]
+    if unknown or not len(names):
+        raise UnknownNameError(
+            f"Expected names of regions, got {'unknown ' if unknown else ''}"
+            f"{name_first(unknown) or 'none'}; there are {name_first(known, 10)}."
+        )
+    return np.array([known.index(name) for name in names])
 
 
 def unique_scan_ids(subjects: Sequence[object]) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,21 +76,22 @@ def read_cube(
 
 def _from_npz(archive: NpzArchive, key: str | None) -> _Block:
     signals = _find_signals(archive, key)
-    n_scans = archive.shape(signals)[0] if archive.shape(signals) else 0
+    n_scans = archive.arrays[signals][0][:1]
 
     def first(keys: Sequence[str]) -> list[Any] | None:
-        found = next((name for name in keys if name in archive.names), None)
+        found = next((name for name in keys if name in archive.arrays), None)
         return None if found is None else _plain_values(archive.read(found))
 
     used = {signals, *_LENGTHS, *_REGIONS, *_SUBJECTS, *_SCANS}
     metadata = {
         column_name(name): _plain_values(archive.read(name))
-        for name in archive.names
+        for name, (shape, dtype) in archive.arrays.items()
         if name not in used
         and not name.startswith(_ABOUT_REGIONS)
-        and archive.shape(name) == (n_scans,)
-        and archive.kind(name) in "biufUS"
+        and shape == n_scans
+        and dtype.kind in "biufUS"
     }
+    times = set(metadata.get("tr") or (first(("tr",)) if "tr" in archive.numbers(0) else ()) or ())
     return _Block(
         archive.path,
         archive.read(signals),
@@ -100,16 +100,16 @@ def _from_npz(archive: NpzArchive, key: str | None) -> _Block:
         subjects=first(_SUBJECTS),
         scan_ids=first(_SCANS),
         metadata=metadata,
-        tr=_shared_tr(archive, metadata.get("tr")),
+        tr=times.pop() if len(times) == 1 else None,
     )
 
 
 def _find_signals(archive: NpzArchive, key: str | None) -> str:
     if key is not None:
-        if key not in archive.names:
+        if key not in archive.arrays:
             raise UnknownNameError(
                 f"There is no array {key!r} in {archive.path}; it has "
-                f"{name_first(archive.names, 20)}."
+                f"{name_first(archive.arrays, 20)}."
             )
         return key
     cubes = archive.numbers(3)
@@ -118,7 +118,7 @@ def _find_signals(archive: NpzArchive, key: str | None) -> str:
         return (named or cubes)[0]
     raise UnknownNameError(
         f"Expected the signals in {archive.path} under {', '.join(_SIGNALS)} or as the only "
-        f"3-D array of numbers, found {name_first(archive.names, 20)}; name the array with "
+        f"3-D array of numbers, found {name_first(archive.arrays, 20)}; name the array with "
         "--key (key=...)."
     )
 
@@ -131,14 +131,6 @@ def _plain_values(values: NDArray[Any]) -> list[Any]:
     if values.dtype.kind == "S":
         values = np.char.decode(values, "utf-8")
     return [None if value == "" else value for value in values.ravel().tolist()]
-
-
-def _shared_tr(archive: NpzArchive, per_scan: Sequence[Any] | None) -> float | None:
-    if "tr" not in archive.names or archive.kind("tr") not in "fiu":
-        return None
-    values = set(per_scan or _plain_values(archive.read("tr")))
-    only = values.pop() if len(values) == 1 else None
-    return None if only is None else float(only)
 
 
 def _named_by_rows(block: _Block, table: LabelTable, by_position: bool) -> _Block:
@@ -191,7 +183,7 @@ def _scans(block: _Block, time_first: bool | None) -> Scans:
         Scan(
             scan_ids[i],
             scan_ids[i] if subjects is None else subjects[i],
-            partial(_slice, signals, i, lengths[i], time_first),
+            _loader(signals[i], lengths[i], time_first),
             {name: values[i] for name, values in block.metadata.items()},
         )
         for i in range(n_scans)
@@ -209,8 +201,8 @@ def _time_first(block: _Block) -> bool:
     return rows_are_time(block.signals[i] for i in whole) is not False
 
 
-def _slice(signals: NDArray[Any], scan: int, length: int, time_first: bool) -> NDArray[Any]:
-    return signals[scan, :length].T if time_first else signals[scan, :, :length]
+def _loader(scan: NDArray[Any], length: int, time_first: bool) -> Callable[[], NDArray[Any]]:
+    return lambda: scan[:length].T if time_first else scan[:, :length]
 
 
 def _region_names(block: _Block, n_regions: int, n_times: int) -> list[str]:

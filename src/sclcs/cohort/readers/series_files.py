@@ -10,7 +10,7 @@ import gzip
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -72,7 +72,7 @@ class SeriesFile:
 
     path: Path
     read: Callable[[], NDArray[Any]]
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     names: tuple[str, ...] | None = None
     time_first: bool | None = None
     tr: float | None = None
@@ -112,14 +112,10 @@ def look_at(path: Path, time_first: bool | None = None, key: str | None = None) 
             return _ptseries(path)
         if lower.endswith((".npy", ".npz")):
             read = partial(_numpy_matrix, path, key)
-            return SeriesFile(path, read, _shape(read()), None, time_first)
+            return SeriesFile(path, read, read().shape, None, time_first)
         return _text_file(path, time_first)
     except UnreadableFileError as error:
         return SeriesFile(path, partial(_raise, error), (0, 0))
-
-
-def _shape(matrix: NDArray[Any]) -> tuple[int, int]:
-    return (int(matrix.shape[0]), int(matrix.shape[1]))
 
 
 def _raise(error: UnreadableFileError) -> NDArray[Any]:
@@ -127,7 +123,7 @@ def _raise(error: UnreadableFileError) -> NDArray[Any]:
 
 
 class NpzArchive:
-    """The arrays of an .npz file, known by shape and type before any is read."""
+    """The arrays of an .npz file, whose shapes and types are known before any is read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -135,34 +131,22 @@ class NpzArchive:
             held = sum(member.compress_size for member in archive.infolist())
             unpacked = sum(member.file_size for member in archive.infolist())
             refuse_inflated(path, unpacked, held=held, packed=held < unpacked)
-            self._headers = {
-                name.removesuffix(".npy"): _header(archive.open(name))
-                for name in archive.namelist()
-            }
+            self.arrays: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
             for member in archive.infolist():
-                shape, dtype = self._headers[member.filename.removesuffix(".npy")]
+                shape, dtype = _header(archive.open(member.filename))
                 _refuse_inflated_array(path, shape, dtype, member.file_size)
-        pickled = [name for name, (_, dtype) in self._headers.items() if dtype.hasobject]
+                self.arrays[member.filename.removesuffix(".npy")] = (shape, dtype)
+        pickled = [name for name, (_, dtype) in self.arrays.items() if dtype.hasobject]
         if pickled:
             raise _refusal_to_unpickle(f"{path} under {', '.join(pickled)}")
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the arrays."""
-        return list(self._headers)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an array without reading it."""
-        return self._headers[name][0]
-
-    def kind(self, name: str) -> str:
-        """Return the numpy kind of an array ('f', 'i', 'U', ...) without reading it."""
-        return self._headers[name][1].kind
-
     def numbers(self, n_axes: int) -> list[str]:
         """Return the names of the arrays of numbers with so many axes."""
-        shapes = {name: self.shape(name) for name in self.names if self.kind(name) in "fiu"}
-        return [name for name, shape in shapes.items() if len(shape) == n_axes]
+        return [
+            name
+            for name, (shape, dtype) in self.arrays.items()
+            if dtype.kind in "fiu" and len(shape) == n_axes
+        ]
 
     def read(self, name: str) -> NDArray[Any]:
         """Read one array."""
@@ -243,15 +227,12 @@ def _ptseries(path: Path) -> SeriesFile:
         )
     seconds = float(series.step) if str(series.unit).upper() == "SECOND" else 0.0
     tr = seconds if np.isfinite(seconds) and seconds > 0 else None
-    return SeriesFile(
-        path, partial(_load_ptseries, path), (len(series), len(names)), names, True, tr
-    )
 
+    def read() -> NDArray[Any]:
+        with explain_damage(path, "a CIFTI file"):
+            return np.asarray(_open_ptseries(path).dataobj)
 
-def _load_ptseries(path: Path) -> NDArray[Any]:
-    image = _open_ptseries(path)
-    with explain_damage(path, "a CIFTI file"):
-        return np.asarray(image.dataobj)
+    return SeriesFile(path, read, (len(series), len(names)), names, True, tr)
 
 
 def _open_ptseries(path: Path) -> Any:  # noqa: ANN401 (nibabel has no types)
@@ -358,11 +339,9 @@ def _text_file(path: Path, time_first: bool | None) -> SeriesFile:
         return SeriesFile(path, text.load, (len(names), text.n_columns), names, False)
     if time_first is None and _ending(path) == ".1d":
         time_first = True  # AFNI's and C-PAC's format: a column per region
-    if text.names is not None and time_first is not False:
+    if time_first or (text.names is not None and time_first is None):
         return SeriesFile(path, text.load, (0, text.n_columns), text.names, True)
-    if time_first is True:
-        return SeriesFile(path, text.load, (0, text.n_columns), None, True)
-    return SeriesFile(path, text.load, _shape(text.load()), None, time_first)
+    return SeriesFile(path, text.load, text.load().shape, None, time_first)
 
 
 def _peek_text(path: Path) -> _TextFile:
@@ -492,7 +471,7 @@ def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[
     counts = {count for count in (*known, n_regions) if count is not None}
     time_first = _time_first_by_sizes([file.shape for file in unclear], counts)
     if time_first is None:
-        time_first = rows_are_time(_readable(unclear))
+        time_first = rows_are_time(file.read() for file in unclear)
     if time_first is None:
         shapes = sorted({f"{a} x {b}" for a, b in (file.shape for file in unclear)})
         raise InputError(
@@ -509,7 +488,7 @@ def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[
     ]
 
 
-def _time_first_by_sizes(shapes: Sequence[tuple[int, int]], counts: set[int]) -> bool | None:
+def _time_first_by_sizes(shapes: Sequence[tuple[int, ...]], counts: set[int]) -> bool | None:
     """Return whether rows are time, or None if both may be."""
     rows, columns = ([shape[axis] for shape in shapes] for axis in (0, 1))
     if len(counts) == 1 and (set(rows) == counts) != (set(columns) == counts):
@@ -527,12 +506,6 @@ def _varies(sizes: list[int]) -> bool:
     return len(sizes) - usual >= LEAST_DIFFERENT * len(sizes)
 
 
-def _readable(files: Sequence[SeriesFile]) -> Iterator[NDArray[Any]]:
-    for file in files:
-        with suppress(UnreadableFileError):
-            yield file.read()
-
-
 def rows_are_time(scans: Iterable[NDArray[Any]]) -> bool | None:
     """Tell which axis of scans is time: the smooth one, where the other repeats itself.
 
@@ -540,7 +513,11 @@ def rows_are_time(scans: Iterable[NDArray[Any]]) -> bool | None:
     scan but how far they are apart. Returns None where the two signs do not agree (noise, drifts
     that were not removed, a film that all of them saw), or where scans are few.
     """
-    found = [np.nan_to_num(np.asarray(scan, np.float64)) for scan in islice(scans, MOST_COMPARED)]
+    try:
+        some = [np.asarray(scan, np.float64) for scan in islice(scans, MOST_COMPARED)]
+    except UnreadableFileError:  # named later
+        return None
+    found = [np.nan_to_num(scan) for scan in some]
     found = [scan for scan in found if scan.shape == found[0].shape]
     if len(found) < ENOUGH_SCANS or min(found[0].shape) < ENOUGH_SCANS:
         return None
