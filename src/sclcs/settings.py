@@ -112,13 +112,17 @@ class CutSettings(Settings):
         "time points (or 10s) to drop at the start, before anything else", "0", takes=int | str
     )
     drop_regions: Columns = cut("leave out regions: names or patterns", [])
-    min_coverage: float = cut("a region a scan covers less of is missing there (0.5)", 0.0)
+    min_coverage: float = cut(
+        "a region a scan covers less of is missing there (0.5)", 0.0, ge=0, le=1
+    )
     max_missing_subjects: Text = cut(
         "leave out regions that more subjects lack: 5%, or 3", None, takes=int | float | str | None
     )
-    resample: float | None = cut("bring all scans to this TR in seconds", None)
+    resample: float | None = cut("bring all scans to this TR in seconds", None, gt=0, lt=1000)
     mixed_tr: Literal["error", "keep"] = cut("scans of different TR: stop, or keep them", "error")
-    max_fd: float | None = cut("leave out scans whose mean_fd is above (0.5 mm) or unknown", None)
+    max_fd: float | None = cut(
+        "leave out scans whose mean_fd is above (0.5 mm) or unknown", None, gt=0
+    )
     zscore: Literal["none", "scan", "window"] = cut("standardise each region over this", "none")
     levels: Annotated[list[str], BeforeValidator(_as_levels)] = cut(
         "the classes of a column, where they are not clear: group=HC,None",
@@ -194,11 +198,11 @@ class ImportSettings(CutSettings):
         metavar="STRATEGY",
     )
     confound_options: dict[str, Any] = imaged("of nilearn's load_confounds: fd_threshold=0.2", {})
-    low_pass: float | None = imaged("cut-off in Hz", None)
-    high_pass: float | None = imaged("cut-off in Hz", None)
+    low_pass: float | None = imaged("cut-off in Hz", None, gt=0)
+    high_pass: float | None = imaged("cut-off in Hz", None, gt=0)
     detrend: bool = imaged("remove a linear trend", False)
-    smoothing: float | None = imaged("spatial filter, FWHM in mm", None)
-    radius: float = imaged("of spheres around coordinates, in mm", 5.0)
+    smoothing: float | None = imaged("spatial filter, FWHM in mm", None, gt=0)
+    radius: float = imaged("of spheres around coordinates, in mm", 5.0, gt=0)
     mask: Place = imaged(
         "use only voxels inside", None, metavar="FILE", takes=str | os.PathLike[str] | None
     )
@@ -222,7 +226,7 @@ class ImportSettings(CutSettings):
     subjects: int | None = released("only the first N subjects of ABIDE", None, ge=1)
     url: str | None = released("where ABIDE is, if mirrored", None)
     picks: Names = measured("channels: eeg, mag, grad, data, or names", ["data"])
-    rate: float | None = measured("resample to this rate in Hz", None)
+    rate: float | None = measured("resample to this rate in Hz", None, gt=0)
 
 
 class QuestionSettings(Seeded):

@@ -69,9 +69,9 @@ def test_other_pipelines(tmp_path):
     [
         (["--window", "70m"], "time points (70) or seconds (140s)"),
         (["--max-missing-subjects", "lots"], "share of the subjects"),
-        (["--min-coverage", "50"], "from 0 to 1"),
+        (["--min-coverage", "50"], "`min_coverage` must be"),
         (["--entity", "reg"], "key=label"),
-        (["--resample", "-1"], "above 0 seconds"),
+        (["--resample", "-1"], "`resample` must be a number above 0"),
     ],
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(tmp_path, options, sentence):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sclcs._core import InputError, NotFoundError, UnknownNameError
+from sclcs._core import NotFoundError, UnknownNameError
 from sclcs.cohort.readers.atlases import known_atlases, parcellation
 
 nib = pytest.importorskip("nibabel")
@@ -68,5 +68,3 @@ def test_unknown_names_and_bad_radii(tmp_path):
     assert "aal" in known_atlases()
     with pytest.raises(UnknownNameError, match=r"Did you mean schaefer400\?"):
         parcellation("shaefer400")
-    with pytest.raises(InputError, match="radius above 0"):
-        parcellation("power264", radius=0.0)

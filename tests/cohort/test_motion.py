@@ -61,8 +61,8 @@ def test_bad_motion_is_said(tmp_path, derivative):
         read_bids(derivative)
     path.write_text("rmsd\n0.1\n")
     assert read_bids(derivative)[0].metadata["mean_fd"] is None
-    with pytest.raises(InputError, match="above 0 mm"):
-        without_motion(read_bids(derivative), 0)
+    with pytest.raises(InputError, match="`max_fd` must be a number above 0"):
+        read_bids(derivative).to_cohort(max_fd=0.0)
     scans = Scans([Scan("a", "a", lambda: np.zeros((2, 9)))], ["x", "y"])
     with pytest.raises(InputError, match="no scan has it"):
         without_motion(scans, 0.5)

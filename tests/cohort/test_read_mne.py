@@ -78,7 +78,7 @@ def test_what_goes_wrong_is_named(tmp_path):
     write_raw(tmp_path / "a_raw.fif", 0)
     with pytest.raises(InputError, match="choose others with --picks"):
         read_mne(tmp_path, picks="Xz")
-    with pytest.raises(InputError, match="rate above 0"):
+    with pytest.raises(InputError, match="`rate` must be a number above 0"):
         read_mne(tmp_path, rate=-1.0)
     write_raw(tmp_path / "b_raw.fif", 1, names=CHANNELS[:2])
     write_raw(tmp_path / "c_raw.fif", 2)

@@ -355,12 +355,16 @@ def test_of_several_spaces_the_only_one_of_mni_is_taken(fmriprep):
     [
         ({"atlas": "dosenbach-99"}, UnknownNameError, "one of dosenbach-dmn33"),
         ({"atlas": "missing.nii.gz"}, NotFoundError, "missing.nii.gz, but nothing is there"),
-        ({"radius": 0.0}, InputError, "radius above 0"),
+        ({"radius": 0.0}, InputError, "`radius` must be a number above 0"),
         ({"confounds": "motoin"}, UnknownNameError, r"presets? .*unknown motoin"),
         ({"confound_options": {"motion": "full"}}, InputError, "need confounds"),
         ({"low_pass": 0.01, "high_pass": 0.1}, InputError, "high_pass below low_pass"),
         ({"session": "9"}, UnknownNameError, "found are 1, 2"),
-        ({"confounds": "motion", "confound_options": {"x": 1}}, UnknownNameError, "options x"),
+        (
+            {"confounds": "motion", "confound_options": {"x": 1}},
+            UnknownNameError,
+            "unexpected keyword argument 'x'",
+        ),
     ],
 )
 def test_wrong_options(fmriprep, options, error, message):

@@ -122,8 +122,6 @@ def _windowing(asked: CutSettings) -> Windowing:
 
 def without_motion(scans: Scans, max_fd: float) -> Scans:
     """Leave scans out whose mean framewise displacement is above a limit in mm, or unknown."""
-    if max_fd <= 0:
-        raise InputError(f"Expected a limit of motion above 0 mm, for example 0.5, not {max_fd}.")
     moved = {scan.scan_id: _displacement(scan) for scan in scans}
     if all(value is None for value in moved.values()):
         raise InputError(
@@ -201,8 +199,6 @@ def resample_scans(scans: Scans, tr: float) -> Scans:
     Signals are resampled when they are loaded, by a polyphase filter that removes what
     the new rate cannot hold (``scipy.signal.resample_poly``).
     """
-    if not (np.isfinite(tr) and tr > 0):
-        raise InputError(f"Expected a repetition time above 0 seconds, got {tr:g}.")
     times = {scan.scan_id: scans.repetition_time(scan) for scan in scans}
     unknown = [name for name, seconds in times.items() if seconds is None]
     if unknown:

@@ -213,13 +213,6 @@ class CoverageRule:
     max_missing_subjects: float | int | None = None
     most_regions: float = 1.0
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.min_coverage <= 1:
-            raise InputError(
-                f"Expected a minimum coverage from 0 to 1 (0.5 is half of a region's voxels), "
-                f"got {self.min_coverage:g}."
-            )
-
     def __bool__(self) -> bool:
         return self.min_coverage > 0 or self.max_missing_subjects is not None
 

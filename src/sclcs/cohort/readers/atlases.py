@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sclcs._core import (
-    InputError,
     NotFoundError,
     UnknownNameError,
     UnreadableFileError,
@@ -306,8 +305,6 @@ def parcellation(
         return LabelImage(regions, found.values, found.labels, found.affine)
     if known in _LABEL_IMAGES:
         return _fetch(known, data_dir)
-    if not radius > 0:
-        raise InputError(f"Expected a sphere radius above 0 mm, got {radius}.")
     if known in _COORDINATES:
         datasets = import_extra("nilearn.datasets", "nifti")
         table = getattr(datasets, _COORDINATES[known])().rois

@@ -46,9 +46,6 @@ def read_mne(
     names; bad channels are left out. Cut-off frequencies are in Hz: ``high_pass=8, low_pass=13``
     keeps the alpha band. The repetition time is one over the real sampling rate.
     """
-    for name, value in (("low_pass", low_pass), ("high_pass", high_pass), ("rate", rate)):
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise InputError(f"Expected {name} above 0 Hz, got {value:g}.")
     place = require_existing(source, "recordings")
     root = place if place.is_dir() else place.parent
     template = None if file_names is None else NameTemplate(file_names)
