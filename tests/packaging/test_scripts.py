@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import trace_run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = ("tools", "benchmarks", "docs/_ext")
@@ -41,3 +42,9 @@ def test_a_script_imports_what_exists(path):
     for module, name in imported_names(path):
         found = hasattr(importlib.import_module(module), name)
         assert found or importlib.util.find_spec(f"{module}.{name}"), f"{module}.{name}"
+
+
+def test_the_command_of_the_readme_is_what_is_traced():
+    simulate, run = trace_run.commands()
+    assert simulate[:2] == ["cohort", "simulate"]
+    assert (run[0], run[-2]) == ("run", "--out")
