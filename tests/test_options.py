@@ -64,7 +64,7 @@ def test_the_function_has_every_option_with_its_default_and_help(name):
             assert parameters[key].kind is inspect.Parameter.VAR_KEYWORD
             continue
         assert parameters[key].default == default_of(field)
-        words = described_as(field).replace("*", r"\*")
+        words = re.sub(r"\*|_(?!\w)", r"\\\g<0>", described_as(field))
         assert re.search(rf"\b{key} : .{{1,60}} {re.escape(words)}", described), key
 
 

@@ -28,10 +28,10 @@ def test_filters_combine(sclcs):
 
 
 def test_one_operator_in_full(sclcs):
-    facts = json.loads(sclcs("spis", "show", "cov_PearsonCorrelation", "--json").out)
-    assert facts["name"] == "Pearson correlation"
-    assert facts["identifier"] == "cov_EmpiricalCovariance"
-    assert "pdist_cosine" in facts["rank_equivalent"]
+    found = json.loads(sclcs("spis", "show", "cov_PearsonCorrelation", "--json").out)
+    assert found["name"] == "Pearson correlation"
+    assert found["identifier"] == "cov_EmpiricalCovariance"
+    assert "pdist_cosine" in found["rank_equivalent"]
     shown = sclcs("spis", "show", "te_symbolic_k-1_kt-1_l-1_lt-1")
     assert "quirk" in shown.out
     assert "gc_gaussian_k-1_kt-1_l-1_lt-1" in shown.out

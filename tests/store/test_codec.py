@@ -4,7 +4,7 @@ import pytest
 from sclcs.store.pieces import checksum_of, decode_chunk, encode_chunk, sealed, shard_index
 
 
-def test_damaged_chunks_are_told():
+def test_damaged_chunks_are_found():
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     chunk = encode_chunk(values, (2, 3))
     checksum = checksum_of(chunk)

@@ -70,12 +70,12 @@ def test_every_measure_is_described_once(store, tmp_path):
     done = export_matrices(store, tmp_path / "out", "relmat")
     assert len(list(done.folder.glob("stat-*_relmat.json"))) == 2
     label = measure_label(OPERATORS[1])
-    facts = json.loads((done.folder / f"stat-{label}_relmat.json").read_text())
-    assert facts["Directed"] is True
-    assert facts["Orientation"] == "row->col"
-    assert facts["ValidDiagonal"] is False
-    assert facts["Nodes"] == list(store.regions)
-    assert facts["RelationshipMeasure"] == OPERATORS[1]
+    found = json.loads((done.folder / f"stat-{label}_relmat.json").read_text())
+    assert found["Directed"] is True
+    assert found["Orientation"] == "row->col"
+    assert found["ValidDiagonal"] is False
+    assert found["Nodes"] == list(store.regions)
+    assert found["RelationshipMeasure"] == OPERATORS[1]
     undirected = json.loads(
         (done.folder / f"stat-{measure_label(OPERATORS[0])}_relmat.json").read_text()
     )
@@ -154,9 +154,9 @@ def test_the_command_says_what_it_wrote(store, tmp_path, kind):
     options = ["--format", kind, "--spis", OPERATORS[0], "--out", str(tmp_path / "out"), "--json"]
     shown = CliRunner().invoke(app, ["export", str(store.path), *options])
     assert shown.exit_code == 0, shown.output
-    facts = json.loads(shown.output)
-    assert facts["operators"] == OPERATORS[:1]
-    assert facts["files"] == (5 if kind == "relmat" else 1)
+    found = json.loads(shown.output)
+    assert found["operators"] == OPERATORS[:1]
+    assert found["files"] == (5 if kind == "relmat" else 1)
 
 
 PEARSON, GRANGER = OPERATORS

@@ -88,7 +88,7 @@ def test_matrices_are_those_of_compute(store, cohort):
         assert store.matrices(name, []).shape == (0, 5, 5)
 
 
-def test_a_store_carries_the_facts_of_its_cohort(store, cohort):
+def test_a_store_carries_the_metadata_of_its_cohort(store, cohort):
     again = FCStore.open(store.path)
     pd.testing.assert_frame_equal(again.samples, cohort.samples)
     assert (again.sample_ids, again.regions, again.tr) == (
@@ -140,8 +140,10 @@ def test_zarr_would_write_the_same_metadata_and_chunks(store, tmp_path):
     chunk = store.layout.piece_file("envelope", 0).read_bytes()[span[0] : sum(span)]
     assert (tmp_path / "copy" / "c.0.0.0.0").read_bytes().startswith(chunk)
     own = json.loads((tmp_path / "copy" / "zarr.json").read_text())
-    told = json.loads((store.path / "zarr.json").read_text())["consolidated_metadata"]["metadata"]
-    assert own | {"attributes": {"spi": ours.attrs["spi"]}} == told["matrices/envelope"]
+    described = json.loads((store.path / "zarr.json").read_text())["consolidated_metadata"][
+        "metadata"
+    ]
+    assert own | {"attributes": {"spi": ours.attrs["spi"]}} == described["matrices/envelope"]
 
 
 def test_labelled_array(store):
@@ -428,8 +430,8 @@ def test_what_is_read_once_is_read_again_when_it_changes(store, cohort):
         other.matrices("pec")
 
 
-def test_facts_are_read_once_however_many_operators_are_read(store, monkeypatch):
-    """The first version read the file of every operator for every matrix: fault 6."""
+def test_metadata_is_read_once_however_many_operators_are_read(store, monkeypatch):
+    """The first version read the file of every operator for every matrix."""
     seen = Counter()
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: (seen.update([path]), read(path))[1])

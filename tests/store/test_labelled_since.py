@@ -1,4 +1,4 @@
-"""Labelling a cohort changes facts, not signals: matrices that are there stay good."""
+"""Labelling a cohort changes metadata, not signals: matrices that are there stay good."""
 
 import pandas as pd
 import pytest
@@ -31,7 +31,7 @@ def written(path):
     return {str(file): file.stat().st_mtime_ns for file in (path / "matrices").rglob("c.*")}
 
 
-def test_a_store_takes_new_facts_and_nothing_is_computed_again(made):
+def test_a_store_takes_new_metadata_and_nothing_is_computed_again(made):
     home, store, table = made
     before = written(store.path)
     assert before

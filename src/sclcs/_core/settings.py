@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import fill
@@ -346,7 +347,7 @@ def _entry(name: str, field: FieldInfo) -> str:
     """Return the lines of a field in a numpydoc section."""
     default = default_of(field)
     shown = "optional" if default is None or default == () else f"default {_quoted(default)}"
-    words = described(field).replace("*", r"\*")  # a pattern is no emphasis
+    words = re.sub(r"\*|_(?!\w)", r"\\\g<0>", described(field))  # a pattern is no markup
     indented = fill(words, WIDTH, initial_indent="    ", subsequent_indent="    ")
     return f"{name} : {type_words(python_type(field))}, {shown}\n{indented}"
 
