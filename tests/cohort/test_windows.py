@@ -3,7 +3,9 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from sclcs._core import InputError
-from sclcs.cohort.windows import PAPER_WINDOWS, ROBUSTNESS_WINDOWS, WHOLE_SCAN, Windowing
+from sclcs.cohort.windows import WHOLE_SCAN, Seconds, Windowing, parse_extent
+
+PAPER_WINDOWS = Windowing(length=70, stride=35, truncate=210)
 
 
 @pytest.mark.parametrize("recorded", [210, 230, 232, 240, 999])
@@ -12,7 +14,7 @@ def test_the_papers_windows_are_five_on_the_first_210_points(recorded):
 
 
 def test_the_papers_robustness_setting_gives_four_truncated_and_five_untruncated():
-    assert ROBUSTNESS_WINDOWS.starts(230).tolist() == [0, 45, 90, 135]
+    assert Windowing(50, 45, truncate=210).starts(230).tolist() == [0, 45, 90, 135]
     assert Windowing(50, 45).starts(230).tolist() == [0, 45, 90, 135, 180]
 
 
@@ -65,9 +67,23 @@ def test_windows_are_exactly_those_that_fit(length, stride, n_timepoints, trunca
         ({"length": 1}, "length of at least 2, got 1"),
         ({"length": 5, "stride": 0}, "stride of at least 1, got 0"),
         ({"length": 5, "drop_first": -1}, "drop_first of at least 0"),
+        ({"length": None, "truncate": 1}, "truncate of at least 2, got 1"),
+        ({"length": Seconds(0.0009)}, "length of at least 2, got 0.0009s"),
         ({"length": 70, "truncate": 60}, "length is 70 and truncate is 60"),
     ],
 )
 def test_impossible_windows_are_refused(options, words):
     with pytest.raises(InputError, match=words):
         Windowing(**options)
+
+
+def test_seconds_become_time_points_where_the_repetition_time_is_known():
+    windowing = Windowing(Seconds(0.002), Seconds(0.001), drop_first=Seconds(0.004))
+    assert windowing.at(0.001) == Windowing(2, 1, drop_first=4)
+    assert windowing.to_dict()["drop_first"] == "0.004s"
+    assert Windowing(70, 35).at(None).to_dict() == {
+        "length": 70, "stride": 35, "truncate": None, "drop_first": 0,
+    }  # fmt: skip
+    assert [type(parse_extent(text)) for text in ("7", "7s", ".5s")] == [int, Seconds, Seconds]
+    with pytest.raises(InputError, match=r"not known; give it with --tr"):
+        windowing.at(None)

@@ -88,10 +88,9 @@ def _prepared(scans: Scans, asked: CutSettings, windowing: Windowing) -> Scans:
         scans = without_motion(scans, asked.max_fd)
     if asked.resample is not None:
         scans = resample_scans(scans, asked.resample)
-    scans = with_columns(scans, asked.levels, asked.missing)
-    scans = coverage.apply(scans, windowing)
     raise_for(implausible_tr(check_tr(scans.tr)))
-    return scans
+    scans = with_columns(scans, asked.levels, asked.missing)
+    return coverage.apply(scans, windowing)
 
 
 @checked
