@@ -194,7 +194,7 @@ def test_other_phenotype_file(release, tmp_path):
 
 def test_unknown_names(release, tmp_path):
     _, url, _ = release
-    with pytest.raises(UnknownNameError, match="Unknown sites X; ABIDE has CMU, PITT"):
+    with pytest.raises(UnknownNameError, match="Unknown sites: X; the release has CMU, PITT"):
         read_abide(tmp_path / "cache", url=url, sites=["X"])
     with pytest.raises(InputError, match="ccs, cpac, dparsf"):
         read_abide(tmp_path / "cache", url=url, pipeline="fsl")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,8 @@ from sclcs._core import (
     UnreadableFileError,
     import_extra,
     name_first,
-    progress,
     require_existing,
+    track,
 )
 from sclcs.cohort.labels import LabelTable, attach_labels, read_label_table
 from sclcs.cohort.readers.mat_files import load_mat_matrix
@@ -79,15 +79,28 @@ def read_abide(
     ----------
     .. [1] https://github.com/preprocessed-connectomes-project/abide/issues/12
     """
-    release = _Abide(data_dir, pipeline, band_pass, global_signal, url)
-    table = release.phenotype(sites, quality_checked)[:subjects]
-    if table.empty:
-        raise InputError("Expected at least one subject, but the filters leave none; relax them.")
-    files = release.files(table)
+    datasets = import_extra("nilearn.datasets", "nifti")
+    homes = [Path(place) / "ABIDE_pcp" for place in datasets.get_data_dirs(data_dir)]
+    home = next((place for place in homes if place.is_dir()), homes[0])
+    strategy = f"{'' if band_pass else 'no'}filt_{'' if global_signal else 'no'}global"
+    fetch = partial(
+        datasets.fetch_abide_pcp,
+        data_dir=data_dir,
+        pipeline=pipeline,
+        band_pass_filtering=band_pass,
+        global_signal_regression=global_signal,
+        url=url,
+        verbose=0,
+    )
+    table = _abide_table(partial(fetch, quality_checked=quality_checked), home, sites)[:subjects]
+    paths = [
+        home / pipeline / strategy / f"{file_id}_{_DERIVATIVE}.1D" for file_id in table["FILE_ID"]
+    ]
+    _download(fetch, dict(zip(paths, table["SUB_ID"].map(int), strict=True)))
     tr, own_tr = split_tr([_site_tr(row) for row in table.itertuples()])
     scans = [
         Scan(str(row.FILE_ID), str(row.SUB_ID), partial(_load, path), {**_phenotype(row), **own})
-        for row, path, own in zip(table.itertuples(), files, own_tr, strict=True)
+        for row, path, own in zip(table.itertuples(), paths, own_tr, strict=True)
     ]
     wanted = "dosenbach-dmn33" if regions is None else regions
     options = {"atlas": "dosenbach", "pipeline": pipeline, "regions": wanted}
@@ -96,83 +109,47 @@ def read_abide(
     return choose_regions(read, wanted)
 
 
-class _Abide:
-    """The release as nilearn downloads it."""
+def _abide_table(
+    fetch: Callable[..., Any], home: Path, sites: Sequence[str] | None
+) -> pd.DataFrame:
+    """Return the rows of the phenotype table that are wanted."""
+    try:
+        table: pd.DataFrame = fetch(derivatives=[]).phenotypic  # without scans
+    except OSError as error:
+        raise _not_downloaded("the phenotype table of ABIDE", error) from error
+    except (ValueError, KeyError) as error:
+        raise UnreadableFileError(
+            f"Expected the phenotype table of ABIDE in {home}, but it is damaged or "
+            f"of another format ({error}); remove it there to download it again."
+        ) from error
+    chosen = _known_sites(sites, sorted(table["SITE_ID"].unique()))
+    return table if chosen is None else table[table["SITE_ID"].isin(chosen)]
 
-    def __init__(
-        self,
-        data_dir: str | None,
-        pipeline: str,
-        band_pass: bool,
-        global_signal: bool,
-        url: str | None,
-    ) -> None:
-        self._datasets = import_extra("nilearn.datasets", "nifti")
-        strategy = f"{'' if band_pass else 'no'}filt_{'' if global_signal else 'no'}global"
-        places = [Path(place) / "ABIDE_pcp" for place in self._datasets.get_data_dirs(data_dir)]
-        self._home = next((place for place in places if place.is_dir()), places[0])
-        self._folder = self._home / pipeline / strategy
-        self._options: dict[str, Any] = {
-            "data_dir": data_dir,
-            "pipeline": pipeline,
-            "band_pass_filtering": band_pass,
-            "global_signal_regression": global_signal,
-            "url": url,
-            "verbose": 0,
-        }
 
-    def phenotype(self, sites: Sequence[str] | None, quality_checked: bool) -> pd.DataFrame:
-        """Return the rows of the phenotype table that are wanted."""
-        try:
-            # No derivative: only the table is fetched.
-            fetched = self._datasets.fetch_abide_pcp(
-                derivatives=[], quality_checked=quality_checked, **self._options
-            )
-            table: pd.DataFrame = fetched.phenotypic
-        except OSError as error:
-            raise _not_downloaded("the phenotype table of ABIDE", error) from error
-        except (ValueError, KeyError) as error:
-            raise UnreadableFileError(
-                f"Expected the phenotype table of ABIDE in {self._home}, but it is damaged or "
-                f"of another format ({error}); remove it there to download it again."
-            ) from error
-        known = sorted(table["SITE_ID"].unique())
-        unknown = [site for site in sites or [] if site not in known]
-        if unknown:
-            raise UnknownNameError(
-                f"Unknown sites {name_first(unknown)}; ABIDE has {name_first(known, 30)}."
-            )
-        return table if sites is None else table[table["SITE_ID"].isin(list(sites))]
+def _known_sites(wanted: Sequence[str] | None, known: Sequence[str]) -> list[str] | None:
+    unknown = [site for site in wanted or () if site not in known]
+    if unknown:
+        raise UnknownNameError(
+            f"Unknown sites: {name_first(unknown)}; the release has {name_first(known, 30)}."
+        )
+    return None if wanted is None else list(wanted)
 
-    def files(self, table: pd.DataFrame) -> list[Path]:
-        """Download what is not there yet, and return the file of each row."""
-        paths = [self._folder / f"{file_id}_{_DERIVATIVE}.1D" for file_id in table["FILE_ID"]]
-        subjects = zip(paths, table["SUB_ID"], strict=True)
-        missing = [(path, int(subject)) for path, subject in subjects if not path.is_file()]
-        if not missing:
-            return paths
-        with progress("Downloading ABIDE", len(missing)) as ticker:
-            for start in range(0, len(missing), _SUBJECTS_PER_FETCH):
-                batch = missing[start : start + _SUBJECTS_PER_FETCH]
-                self._download(batch)
-                ticker.advance(len(batch))
-        return paths
 
-    def _download(self, batch: Sequence[tuple[Path, int]]) -> None:
-        """Fetch a few subjects: progress shows and not all scans are in memory."""
+def _download(fetch: Callable[..., Any], subjects: Mapping[Path, int]) -> None:
+    """Fetch files that are not there, a few at a time: not all scans are in memory."""
+    missing = [path for path in subjects if not path.is_file()]
+    batches = range(0, len(missing), _SUBJECTS_PER_FETCH)
+    for start in track(batches, "Downloading ABIDE") if missing else ():
+        batch = missing[start : start + _SUBJECTS_PER_FETCH]
+        numbers = [subjects[path] for path in batch]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about empty files: named when they are read
-                self._datasets.fetch_abide_pcp(
-                    derivatives=[_DERIVATIVE],
-                    quality_checked=False,
-                    SUB_ID=[subject for _, subject in batch],
-                    **self._options,
-                )
+                fetch(derivatives=[_DERIVATIVE], quality_checked=False, SUB_ID=numbers)
         except (OSError, ValueError) as error:
             # nilearn stops at the first file it cannot get. It also parses them all, but a
             # damaged file is named when it is read.
-            failed = [path for path, _ in batch if not path.is_file()]
+            failed = [path for path in batch if not path.is_file()]
             if failed:
                 raise _not_downloaded(failed[0].name, error) from error
 
@@ -289,7 +266,8 @@ def read_rest_meta_mdd(
         )
     first, last = ATLAS_COLUMNS[atlas]
     found = _signal_files(_variant_folder(root, variant))
-    wanted = _wanted_sites(sites, found)
+    present = sorted({identity.site for identity in found}, key=int)
+    wanted = _known_sites(None if sites is None else [s.removeprefix("S") for s in sites], present)
     scans = [
         Scan(
             identity.subject,
@@ -396,22 +374,6 @@ def _signal_files(folder: Path) -> dict[_Identity, Path]:
             "--kind arrays."
         )
     return {identity: path for path, identity in identities.items() if identity is not None}
-
-
-def _wanted_sites(
-    sites: Sequence[str] | None, found: Mapping[_Identity, Path]
-) -> tuple[str, ...] | None:
-    if sites is None:
-        return None
-    wanted = tuple(str(site).strip().removeprefix("S") for site in sites)
-    present = sorted({identity.site for identity in found}, key=int)
-    unknown = [site for site in wanted if site not in present]
-    if unknown or not wanted:
-        raise UnknownNameError(
-            f"Unknown sites: {name_first(unknown) or 'none given'}; the release here has "
-            f"{name_first(present, 30)}."
-        )
-    return wanted
 
 
 def _load_columns(path: Path, atlas: str) -> NDArray[np.floating]:
