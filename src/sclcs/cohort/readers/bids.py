@@ -71,32 +71,24 @@ def read_bids(
     require_one_file_per_scan(files)
     kept, regions, problems = _of_one_header(files)
     sidecars = Sidecars(Path(folder))
-    times = [tr or sidecars.repetition_time(one.file) or one.content.tr for one in kept]
+    times = [tr or sidecars.repetition_time(file) or series.tr for file, series in kept]
     shared_tr, own_tr = split_tr(times)
     scans = [
         Scan(
-            one.file.name.scan_id,
-            one.file.name.subject,
-            load=partial(_load, one.content, regions),
-            metadata={**one.file.name.metadata, **own},
-            coverage=find_coverage(one.file, regions),
+            file.name.scan_id,
+            file.name.subject,
+            load=partial(_load, series, regions),
+            metadata={**file.name.metadata, **own},
+            coverage=find_coverage(file, regions),
         )
-        for one, own in zip(kept, own_tr, strict=True)
+        for (file, series), own in zip(kept, own_tr, strict=True)
     ]
-    name = kept[0].file.name
+    name = kept[0][0].name
     options = {"atlas": name.parcellation, "space": name.entities.get("space")}
     read = Scans(scans, regions, shared_tr, {"options": options}, problems)
-    read = attach_motion(read, {one.file.name.scan_id: one.file for one in kept})
+    read = attach_motion(read, {file.name.scan_id: file for file, _ in kept})
     subjects = {file.name.subject for file in found}
     return attach_participants(read, Path(folder), subjects, labels, id_column)
-
-
-@dataclass(frozen=True)
-class _Series:
-    """A file of a scan and what it holds."""
-
-    file: BidsFile
-    content: SeriesFile
 
 
 def _is_region_series(name: BidsName) -> bool:
@@ -124,60 +116,55 @@ def _of_best_format(files: Sequence[BidsFile]) -> list[BidsFile]:
 
 def _of_one_header(
     files: Sequence[BidsFile],
-) -> tuple[list[_Series], tuple[str, ...], list[Problem]]:
+) -> tuple[list[tuple[BidsFile, SeriesFile]], tuple[str, ...], list[Problem]]:
     """Keep the files with the regions that most files have; name the others."""
     found, problems = [], []
     for file in files:
         try:
-            found.append(_Series(file, _look_at(file.path)))
+            found.append((file, _look_at(file.path)))
         except UnreadableFileError as error:
             problems.append(Problem("unreadable", file.name.scan_id, str(error)))
     if not found:
         raise_for(problems)
-    regions = {one.file.path: frozenset(_names(one.content)) for one in found}
-    usual = Counter(regions.values()).most_common(1)[0][0]
-    kept = [one for one in found if regions[one.file.path] == usual]
-    problems += [
-        _other_regions(one.file, regions[one.file.path], usual) for one in found if one not in kept
-    ]
-    return kept, _names(kept[0].content), problems
+    regions = [frozenset(_names(series)) for _, series in found]
+    usual = Counter(regions).most_common(1)[0][0]
+    for (file, _), own in zip(found, regions, strict=True):
+        lacking, unknown = sorted(usual - own), sorted(own - usual)
+        differences = [
+            *([f"lacks {name_first(lacking, 3)}"] if lacking else []),
+            *([f"has also {name_first(unknown, 3)}"] if unknown else []),
+        ]
+        if differences:
+            detail = f"{len(own)} regions, expected {len(usual)}: {' and '.join(differences)}"
+            problems.append(Problem("region-count", file.name.scan_id, detail))
+    kept = [one for one, own in zip(found, regions, strict=True) if own == usual]
+    return kept, _names(kept[0][1]), problems
 
 
 def _look_at(path: Path) -> SeriesFile:
-    content = look_at(path, time_first=True)
-    if content.damaged:
-        content.read()  # says what is wrong
-    names = _names(content)
+    series = look_at(path, time_first=True)
+    if series.damaged:
+        series.read()  # says what is wrong
+    names = _names(series)
     repeated = [name for name, count in Counter(names).items() if count > 1]
-    found = "" if any(names) else "its first line is empty"
-    found = f"its header repeats {name_first(repeated)}" if repeated else found
-    if found:
+    if repeated or not any(names):
+        found = f"its header repeats {name_first(repeated)}" if any(names) else "it is empty"
         raise UnreadableFileError(
             f"Expected a tab-separated table with region names in the first line in {path}, "
             f"but {found}; make or fetch it again."
         )
-    return content
+    return series
 
 
-def _names(content: SeriesFile) -> tuple[str, ...]:
+def _names(series: SeriesFile) -> tuple[str, ...]:
     """Return the names of the regions; HALFpipe's tables have none."""
-    return content.names or tuple(f"region-{i}" for i in range(content.n_regions or 0))
+    return series.names or tuple(f"region-{i}" for i in range(series.n_regions or 0))
 
 
-def _other_regions(file: BidsFile, found: frozenset[str], usual: frozenset[str]) -> Problem:
-    lacking, unknown = sorted(usual - found), sorted(found - usual)
-    differences = [
-        *([f"lacks {name_first(lacking, 3)}"] if lacking else []),
-        *([f"has also {name_first(unknown, 3)}"] if unknown else []),
-    ]
-    detail = f"{len(found)} regions, expected {len(usual)}: {' and '.join(differences)}"
-    return Problem("region-count", file.name.scan_id, detail)
-
-
-def _load(content: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
+def _load(series: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
     """Read one file as (region, time), in the order of `regions`."""
-    row = {name: number for number, name in enumerate(_names(content))}
-    return content.load()[[row[region] for region in regions]]
+    row = {name: number for number, name in enumerate(_names(series))}
+    return series.load()[[row[region] for region in regions]]
 
 
 # What lies around the files: participants.
@@ -255,14 +242,20 @@ class Sidecars:
     _listed: dict[Path, list[BidsFile]] = field(default_factory=dict)
     _read: dict[Path, dict[str, Any]] = field(default_factory=dict)
 
-    def repetition_time(self, file: BidsFile) -> float | None:
+    def repetition_time(self, file: BidsFile | Path) -> float | None:
         """Return the repetition time of a scan in seconds, if a sidecar has it.
 
         The nearest and most specific sidecar wins: beside the file, then up to the
-        derivative folder, then the same in the dataset it derives from. XCP-D writes
-        ``RepetitionTime``; ``SamplingFrequency`` (in Hz) is understood too.
+        derivative folder, then the same in the dataset it derives from; of a file without a name of
+        BIDS only the one beside it. XCP-D writes ``RepetitionTime``; ``SamplingFrequency`` (in Hz)
+        is understood too.
         """
-        for path in self._candidates(file):
+        if isinstance(file, Path):
+            beside = file.with_name(f"{file.name.partition('.')[0]}.json")
+            paths = [beside] if beside.is_file() else []
+        else:
+            paths = self._candidates(file)
+        for path in paths:
             content = self._content(path)
             seconds = _positive(content.get("RepetitionTime"))
             frequency = _positive(content.get("SamplingFrequency"))
@@ -329,12 +322,9 @@ def attach_motion(scans: Scans, files: Mapping[str, BidsFile]) -> Scans:
     found = {name: _mean_displacement(file) for name, file in files.items()}
     if all(value is None for value in found.values()):
         return scans
-    return scans.with_scans(
-        [
-            replace(scan, metadata={**scan.metadata, MEAN_FD: found.get(scan.scan_id)})
-            for scan in scans
-        ]
-    )
+    moved = [{**scan.metadata, MEAN_FD: found.get(scan.scan_id)} for scan in scans]
+    pairs = zip(scans, moved, strict=True)
+    return scans.with_scans([replace(scan, metadata=metadata) for scan, metadata in pairs])
 
 
 def _mean_displacement(file: BidsFile) -> float | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from sclcs._core import (
     UnreadableFileError,
     import_extra,
     name_first,
-    read_json,
     track,
 )
 from sclcs.cohort.labels import attach_labels, read_label_table
@@ -233,8 +232,9 @@ def read_nifti(
     that scrubbing finds, are cut out; the column `volumes_removed` counts them. The repetition
     time is that of the JSON sidecar, then of the image header.
     """
+    folder = Path(images)
     wanted = labels_by_entity(entity, task=task, ses=session, run=run, space=space, desc=desc)
-    found = _find(Path(images), wanted)
+    files, subjects = _find(folder, wanted)
     if atlas is None:
         known = [name for name in known_atlases() if not name.startswith("schaefer")]
         raise InputError(
@@ -243,24 +243,25 @@ def read_nifti(
         )
     extraction = Extraction(
         parcellation(atlas, atlas_names, radius, data_dir),
-        Confounds(confounds or _usual_confounds(found.files), dict(confound_options or {})),
+        Confounds(confounds or _usual_confounds(files), dict(confound_options or {})),
         Cleaning(low_pass, high_pass, detrend, smoothing),
         None if mask is None else Path(mask),
     )
     options = {"confounds": extraction.confounds.strategy, **asdict(extraction.cleaning)}
     if isinstance(extraction.parcellation, Spheres):
         options["radius"] = radius
-    scans = _scans(found.files, extraction, tr, {"options": options})
-    files = {file.scan_id: file.bids for file in found.files if file.bids is not None}
-    scans = attach_motion(scans, files)
-    if found.folder is not None:
-        return attach_participants(scans, found.folder, found.subjects, labels, id_column)
+    sidecars = Sidecars(folder if folder.is_dir() else folder.parent)
+    scans = _scans(files, extraction, tr, sidecars)
+    scans = scans.with_scans(scans, provenance={"options": options})
+    scans = attach_motion(scans, {_who(f)[0]: f for f in files if isinstance(f, BidsFile)})
+    if subjects:
+        return attach_participants(scans, folder, subjects, labels, id_column)
     return scans if labels is None else attach_labels(scans, read_label_table(labels, id_column))
 
 
-def _usual_confounds(files: Sequence[_ImageFile]) -> str:
+def _usual_confounds(files: Sequence[BidsFile | Path]) -> str:
     """Return the confounds that are removed if nothing is said."""
-    named = [file.bids for file in files if file.bids is not None]
+    named = [file for file in files if isinstance(file, BidsFile)]
     if not named:
         return NO_CONFOUNDS
     without = [file.path.name for file in named if not confounds_file(file)]
@@ -273,99 +274,66 @@ def _usual_confounds(files: Sequence[_ImageFile]) -> str:
     return PRESETS[0]
 
 
+def _who(file: BidsFile | Path) -> tuple[str, str, dict[str, Any]]:
+    """Return scan id, subject and metadata in the name of a file."""
+    if isinstance(file, BidsFile):
+        return file.name.scan_id, file.name.subject, dict(file.name.metadata)
+    stem = file.name.removesuffix(".gz").removesuffix(".nii")
+    return stem, stem, {}
+
+
 def _scans(
-    files: Sequence[_ImageFile],
-    extraction: Extraction,
-    tr: float | None,
-    provenance: Mapping[str, Any],
+    files: Sequence[BidsFile | Path], extraction: Extraction, tr: float | None, sidecars: Sidecars
 ) -> Scans:
     """Look at headers and confounds of all images before any long work, and make the scans."""
-    kept: list[tuple[_ImageFile, float | None, int]] = []
-    problems = []
+    scans, times, problems = [], [], []
     for file in track(files, "Looking at images"):
-        inspected = _inspect(file, extraction.confounds, tr)
-        if isinstance(inspected, Problem):
-            problems.append(inspected)
-        else:
-            kept.append((file, *inspected))
-    if not kept:
+        path = file.path if isinstance(file, BidsFile) else file
+        scan_id, subject, metadata = _who(file)
+        try:
+            n_volumes, header_tr = image_header(path)
+            _, left = extraction.confounds.load(path)
+            seconds = tr or sidecars.repetition_time(file) or header_tr
+        except UnreadableFileError as error:
+            problems.append(Problem("unreadable", scan_id, str(error)))
+            continue
+        if left is not None and not len(left):
+            problem = Problem("too-short", scan_id, "no time points left by scrubbing")
+            problems.append(problem)
+            continue
+        if extraction.confounds:
+            removed = 0 if left is None else n_volumes - len(left)
+            metadata = {**metadata, "volumes_removed": removed}
+        scans.append(Scan(scan_id, subject, partial(extraction.signals, path, seconds), metadata))
+        times.append(seconds)
+    if not scans:
         raise_for(problems)
-    unknown = [file.scan_id for file, seconds, _ in kept if seconds is None]
+    pairs = list(zip(scans, times, strict=True))
+    unknown = [scan.scan_id for scan, seconds in pairs if seconds is None]
     if unknown and extraction.cleaning.filters:
         raise InputError(
             f"A filter needs the repetition time, but neither sidecar nor header has it for "
             f"{name_first(unknown)}; give it with --tr (tr=...)."
         )
-    shared_tr, own_tr = split_tr([seconds for _, seconds, _ in kept])
-    scans = []
-    for (file, seconds, removed), own in zip(kept, own_tr, strict=True):
-        scrubbed = {"volumes_removed": removed} if extraction.confounds else {}
-        load = partial(extraction.signals, file.path, seconds)
-        metadata = {**file.metadata, **scrubbed, **own}
-        scans.append(Scan(file.scan_id, file.subject, load, metadata))
-    return Scans(scans, extraction.parcellation.regions, shared_tr, provenance, problems)
+    shared, own = split_tr(times)
+    scans = [
+        replace(scan, metadata={**scan.metadata, **time})
+        for scan, time in zip(scans, own, strict=True)
+    ]
+    return Scans(scans, extraction.parcellation.regions, shared, problems=problems)
 
 
-def _inspect(
-    file: _ImageFile, confounds: Confounds, tr: float | None
-) -> tuple[float | None, int] | Problem:
-    """Return the repetition time of an image and how many volumes its confounds take away."""
-    try:
-        n_volumes, header_tr = image_header(file.path)
-        _, left = confounds.load(file.path)
-    except UnreadableFileError as error:
-        return Problem("unreadable", file.scan_id, str(error))
-    if left is not None and not len(left):
-        return Problem("too-short", file.scan_id, "no time points left by scrubbing")
-    removed = 0 if left is None else n_volumes - len(left)
-    return tr or file.sidecar_tr() or header_tr, removed
+def _find(
+    images: Path, wanted: Mapping[str, Sequence[str]]
+) -> tuple[Sequence[BidsFile | Path], set[str]]:
+    """Find images, and of a derivative the subjects that have any.
 
-
-@dataclass(frozen=True)
-class _ImageFile:
-    """An image and what its name says; `bids` and `sidecars` only of a name of BIDS."""
-
-    path: Path
-    scan_id: str
-    subject: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    bids: BidsFile | None = None
-    sidecars: Sidecars | None = None
-
-    def sidecar_tr(self) -> float | None:
-        """Return the repetition time in a JSON sidecar, in seconds."""
-        if self.bids is not None and self.sidecars is not None:
-            return self.sidecars.repetition_time(self.bids)
-        beside = self.path.with_name(f"{_stem(self.path)}.json")
-        if not beside.is_file():
-            return None
-        try:
-            value = read_json(beside).get("RepetitionTime")
-        except UnreadableFileError as error:
-            raise UnreadableFileError(
-                f"Expected a JSON object in {beside}, but it is damaged ({error}); repair it, or "
-                "give the repetition time with --tr (tr=...)."
-            ) from error
-        return float(value) if isinstance(value, int | float) and value > 0 else None
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The images to read; of a derivative its folder, and the subjects with any image there."""
-
-    files: list[_ImageFile]
-    folder: Path | None = None
-    subjects: Collection[str] = ()
-
-
-def _find(images: Path, wanted: Mapping[str, Sequence[str]]) -> _Found:
-    """Find images in a derivative, in another folder, by a pattern, or one file."""
+    In a derivative, in another folder, by a pattern, or one file.
+    """
     if images.is_dir() and any(images.glob("sub-*/")):
-        wanted = {"desc": ["preproc"], **wanted}
         found = find_files(images, _is_image, "4-D images (*_bold.nii.gz)")
-        sidecars = Sidecars(images)
-        files = [_from_name(file, sidecars) for file in _of_one_space(found, wanted)]
-        return _Found(files, images, {file.name.subject for file in found})
+        chosen = _of_one_space(found, {"desc": ["preproc"], **wanted})
+        return chosen, {file.name.subject for file in found}
     paths = _paths(images)
     parsed = [(path, parse_bids_name(path)) for path in paths]
     named = [BidsFile(path, name) for path, name in parsed if name and "sub" in name.entities]
@@ -374,9 +342,7 @@ def _find(images: Path, wanted: Mapping[str, Sequence[str]]) -> _Found:
             f"Files can be chosen by {name_first(wanted)} only if they have BIDS names; "
             f"{paths[0].name} has none."
         )
-    if len(named) == len(paths):
-        return _Found([_from_name(file) for file in _of_one_space(named, wanted)])
-    return _Found([_ImageFile(path, _stem(path), _stem(path)) for path in paths])
+    return (_of_one_space(named, wanted) if len(named) == len(paths) else paths), set()
 
 
 def _paths(images: Path) -> list[Path]:
@@ -406,12 +372,3 @@ def _of_one_space(files: Sequence[BidsFile], wanted: Mapping[str, Sequence[str]]
 
 def _is_image(name: BidsName) -> bool:
     return name.suffix == "bold" and name.extension in _ENDINGS
-
-
-def _from_name(file: BidsFile, sidecars: Sidecars | None = None) -> _ImageFile:
-    name = file.name
-    return _ImageFile(file.path, name.scan_id, name.subject, name.metadata, file, sidecars)
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".nii")
