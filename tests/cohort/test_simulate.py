@@ -220,14 +220,13 @@ class TestParameters:
             ({"sites": 0}, "Expected at least one site, got 0."),
             ({"sites": {}}, "Expected sites with sizes"),
             ({"sites": {"a": -1}}, "Expected sites with sizes"),
-            ({"group": -0.1}, "Expected the effect group to be 0 or a positive number, got -0.1."),
-            ({"noise": 1.0}, "Expected noise below 1, got 1.0."),
-            ({"colour": 1.0}, "Expected colour below 1, got 1.0."),
-            ({"motion_share": 1.5}, "Expected motion_share between 0 and 1, got 1.5."),
-            ({"dwell_seconds": 0.0}, "Expected dwell_seconds above 0"),
-            ({"low_hz": 0.2}, "Expected low_hz below high_hz"),
+            ({"group": -0.1}, "`group` must be a number of at least 0, got -0.1."),
+            ({"noise": 1.0}, "`noise` must be a number of at least 0 and below 1, got 1.0."),
+            ({"motion_share": 1.5}, "`motion_share` must be a number of at least 0 and at most 1"),
+            ({"dwell_seconds": 0.0}, "`dwell_seconds` must be a number above 0"),
+            ({"low_hz": 0.2}, "holds no frequency"),
             ({"low_hz": 0.3, "high_hz": 0.4}, "holds no frequency of scans of 105 time points"),
-            ({"subject": float("inf")}, "Expected the effect subject"),
+            ({"subject": float("inf")}, "`subject` must be"),
         ],
     )
     def test_bad_values(self, bad, sentence):
@@ -236,5 +235,7 @@ class TestParameters:
         assert sentence in str(caught.value)
 
     def test_unknown_strength(self):
-        with pytest.raises(UnknownNameError, match="Unknown effects: grup; known ones are subject"):
+        with pytest.raises(
+            UnknownNameError, match="Unknown effect grup; the known ones are subject"
+        ):
             simulate_cohort(**SMALL, grup=0.1)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sclcs._core import InputError, UnknownNameError, generator, name_first
+from sclcs._core import InputError, Settings, generator, setting
 
-#: Strengths that are shares, and whether 1 is allowed.
-_SHARES = {"noise": False, "colour": False, "motion_share": True}
+strength = partial(setting, ge=0, allow_inf_nan=False)
 
 
-@dataclass(frozen=True)
-class Effects:
+class Effects(Settings):
     """Strengths of everything that shapes a simulated scan; zero switches an effect off.
 
     The defaults are calibrated on a real cohort of 33 regions (``tools/calibrate_simulator.py``).
@@ -27,55 +22,25 @@ class Effects:
     every sum is a valid connectivity).
     """
 
-    subject: float = 0.208  # stable deviation of each subject from the population
-    subject_global: float = 0.6  # of its overall level: a factor on the strongest mode
-    session: float = 0.075  # of one scan from another; not calibrated, which takes two scans each
-    site: float = 0.049
-    group: float = 0.0095  # of each diagnostic group from the mean of the groups
-    state: float = 0.092  # of each brain state, shared by all subjects
-    dwell_seconds: float = 140.0  # mean time in a state before the next change
-    noise: float = 0.25  # share of the variance of each region
-    colour: float = 0.39  # lag-1 coefficient of the noise before band-limitation
-    motion_share: float = 0.2  # of scans with artefacts
-    motion_size: float = 2.0  # in standard deviations of a region before band-limitation
-    amplitude: float = 0.3  # standard deviation of the logarithm of the regions' amplitudes
-    low_hz: float = 0.01  # pass band of the preprocessing that is imitated
-    high_hz: float = 0.1
+    subject: float = strength("stable deviation of each subject from the population", 0.208)
+    subject_global: float = strength("of its overall level, the strongest mode", 0.6)
+    session: float = strength("of one scan from another; not calibrated", 0.075)
+    site: float = strength("of each site", 0.049)
+    group: float = strength("of each diagnostic group from the mean of the groups", 0.0095)
+    state: float = strength("of each brain state, shared by all subjects", 0.092)
+    dwell_seconds: float = setting("mean time in a state before a change", 140.0, gt=0)
+    noise: float = strength("share of the variance of each region", 0.25, lt=1)
+    colour: float = strength("lag-1 coefficient of noise before band-limitation", 0.39, lt=1)
+    motion_share: float = strength("share of scans with artefacts", 0.2, le=1)
+    motion_size: float = strength("in standard deviations before band-limitation", 2.0)
+    amplitude: float = strength("standard deviation of the regions' log amplitude", 0.3)
+    low_hz: float = strength("pass band of the preprocessing that is imitated", 0.01)
+    high_hz: float = strength("its upper end", 0.1)
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not math.isfinite(value) or value < 0:
-                raise InputError(
-                    f"Expected the effect {field.name} to be 0 or a positive number, got {value}."
-                )
-        for name, may_be_one in _SHARES.items():
-            value = getattr(self, name)
-            if value > 1 or (value == 1 and not may_be_one):
-                limit = "between 0 and 1" if may_be_one else "below 1"
-                raise InputError(f"Expected {name} {limit}, got {value}.")
-        if self.dwell_seconds == 0:
-            raise InputError(
-                "Expected dwell_seconds above 0, got 0; to switch states off, use state=0."
-            )
-        if self.low_hz >= self.high_hz:
-            raise InputError(
-                f"Expected low_hz below high_hz, got {self.low_hz} and {self.high_hz}."
-            )
-
-    def change(self, strengths: Mapping[str, float]) -> Effects:
-        """Return the effects with some strengths replaced; unknown names are an error."""
-        known = [field.name for field in fields(self)]
-        unknown = [name for name in strengths if name not in known]
-        if unknown:
-            raise UnknownNameError(
-                f"Unknown effects: {name_first(unknown)}; known ones are {', '.join(known)}."
-            )
-        return replace(self, **strengths)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the strengths, for the provenance."""
-        return asdict(self)
+    @classmethod
+    def noun(cls) -> str:
+        """Return what a field is called in error messages."""
+        return "effect"
 
 
 Floats = NDArray[np.float64]
