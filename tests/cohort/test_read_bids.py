@@ -223,7 +223,6 @@ def test_other_regions_are_named_and_skipped(dataset):
         ("\t".join(REGIONS) + "\n1\t2\t3\t4\n1\t2\t3", "found 3 in line 3"),
         ("\t".join(REGIONS) + "\n1\t2\tx\t4\n", "Expected numbers only"),
         ("", "rows of numbers"),
-        ("a\ta\tb\tc\n1\t2\t3\t4\n", "repeats a"),
         (b"\xff\xfe\x00\x01", "found binary data"),
     ],
 )
@@ -237,6 +236,14 @@ def test_damaged_tables(dataset, text, found):
     cohort = scans.to_cohort(window=5, stride=5, on_bad="skip")
     assert [p["kind"] for p in cohort.provenance["excluded"]] == ["unreadable"]
     assert "sub-01_ses-1_task-rest_run-1" not in set(cohort.samples["scan"])
+
+
+def test_a_region_that_comes_twice_is_never_chosen_from(dataset):
+    path = scan_file(dataset, "01", session="1", run="1")
+    names = [*REGIONS, REGIONS[0]]
+    path.write_text("\t".join(names) + "\n" + "1\t2\t3\t4\t5\n" * 3)
+    with pytest.raises(InputError, match=f"5 regions, expected 4: has also {REGIONS[0]}"):
+        read_bids(dataset).to_cohort(window=5, stride=5)
 
 
 def test_missing_and_extra_participants(dataset, tmp_path):

@@ -227,7 +227,10 @@ class Lookalikes:
         similar: dict[tuple[int, int], float] = {}
         groups = np.unique(self._groups, return_inverse=True)[1]
         for prints in self._prints:
-            for rows, vectors in _by_size(prints):
+            sizes = np.array([len(vector) for vector in prints])
+            for size in np.unique(sizes):
+                rows = np.flatnonzero(sizes == size)
+                vectors = np.stack([prints[row] for row in rows.tolist()])
                 limit = self._unlikely(vectors.shape[1])
                 for one, other, alike in _pairs(vectors, limit):
                     first, second = int(rows[one]), int(rows[other])
@@ -255,13 +258,6 @@ class Lookalikes:
         A dozen neighbouring values (in time and between regions) count as one.
         """
         return max(0.7, float(np.tanh(7 / np.sqrt(max(size / 12 - 3, 1)))))
-
-
-def _by_size(prints: Sequence[Floats]) -> Iterator[tuple[NDArray[np.int64], Floats]]:
-    sizes = np.array([len(vector) for vector in prints])
-    for size in np.unique(sizes):
-        rows = np.flatnonzero(sizes == size)
-        yield rows, np.stack([prints[row] for row in rows.tolist()])
 
 
 def _pairs(vectors: Floats, limit: float, at_once: int = 1024) -> Iterator[tuple[int, int, float]]:

@@ -290,31 +290,15 @@ def _canonical(name: str) -> str:
 
 @dataclass(frozen=True)
 class Relabelled:
-    """What was done to a cohort.
+    """What was done to a cohort."""
 
-    Parameters
-    ----------
-    source : str
-        The table.
-    id_column, by : str
-        Its column of ids, and what they name: subjects, scans or samples.
-    added, replaced : list of str
-        Columns of the cohort.
-    unlabelled : list of str
-        Subjects (scans, samples) that the table does not know.
-    unused : int
-        Rows of the table that no sample has.
-    fingerprint_before : str
-        Of the cohort as it was.
-    """
-
-    source: str
+    source: str  # the table
     id_column: str
-    by: str
-    added: list[str]
+    by: str  # what its ids name: subject, scan or sample
+    added: list[str]  # columns
     replaced: list[str]
-    unlabelled: list[str]
-    unused: int
+    unlabelled: list[str]  # subjects (scans, samples) that the table does not know
+    unused: int  # rows that no sample has
     fingerprint_before: str
 
 
@@ -329,7 +313,7 @@ def label_cohort(
     levels: Sequence[str] = (),
     missing: Sequence[str] = (),
 ) -> tuple[Cohort, Relabelled]:
-    """Add the columns of a table to a stored cohort, or replace them.
+    """Add the columns of a table to a stored cohort, or replace them; opened anew it is returned.
 
     The signals stay as they are. The table of samples, its types, the fingerprint, the seal and
     the provenance are replaced together: interrupted, the cohort is the old one or the new one
@@ -354,12 +338,6 @@ def label_cohort(
         Allow subjects without a row: they keep what they have, or are unknown in new columns.
     levels, missing : sequence of str
         The classes of columns, and what else means not known in them: ``["group=HC,None"]``.
-
-    Returns
-    -------
-    cohort : Cohort
-        Opened anew.
-    done : Relabelled
 
     Examples
     --------

@@ -121,39 +121,28 @@ def _of_one_header(
     found, problems = [], []
     for file in files:
         try:
-            found.append((file, _look_at(file.path)))
+            series = look_at(file.path, time_first=True)
+            if series.damaged:
+                series.read()  # says what is wrong
+            found.append((file, series))
         except UnreadableFileError as error:
             problems.append(Problem("unreadable", file.name.scan_id, str(error)))
     if not found:
         raise_for(problems)
-    regions = [frozenset(_names(series)) for _, series in found]
+    regions = [tuple(sorted(_names(series))) for _, series in found]
     usual = Counter(regions).most_common(1)[0][0]
     for (file, _), own in zip(found, regions, strict=True):
-        lacking, unknown = sorted(usual - own), sorted(own - usual)
+        if own == usual:
+            continue
+        lacking, unknown = Counter(usual) - Counter(own), Counter(own) - Counter(usual)
         differences = [
             *([f"lacks {name_first(lacking, 3)}"] if lacking else []),
             *([f"has also {name_first(unknown, 3)}"] if unknown else []),
         ]
-        if differences:
-            detail = f"{len(own)} regions, expected {len(usual)}: {' and '.join(differences)}"
-            problems.append(Problem("region-count", file.name.scan_id, detail))
+        detail = f"{len(own)} regions, expected {len(usual)}: {' and '.join(differences)}"
+        problems.append(Problem("region-count", file.name.scan_id, detail))
     kept = [one for one, own in zip(found, regions, strict=True) if own == usual]
     return kept, _names(kept[0][1]), problems
-
-
-def _look_at(path: Path) -> SeriesFile:
-    series = look_at(path, time_first=True)
-    if series.damaged:
-        series.read()  # says what is wrong
-    names = _names(series)
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated or not any(names):
-        found = f"its header repeats {name_first(repeated)}" if any(names) else "it is empty"
-        raise UnreadableFileError(
-            f"Expected a tab-separated table with region names in the first line in {path}, "
-            f"but {found}; make or fetch it again."
-        )
-    return series
 
 
 def _names(series: SeriesFile) -> tuple[str, ...]:

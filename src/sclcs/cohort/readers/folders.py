@@ -252,13 +252,6 @@ def _common_regions(files: Sequence[SeriesFile], folder: Path) -> tuple[str, ...
     if names is None:
         count, _ = Counter(file.n_regions for file in readable).most_common(1)[0]
         return tuple(f"region-{i}" for i in range(count or 0))
-    repeated = [name for name, n in Counter(names).items() if n > 1]
-    if repeated:
-        example = next(file.path for file in readable if file.names == names)
-        raise InputError(
-            f"Expected each region once in the header of {example}; repeated: "
-            f"{name_first(repeated)}; correct the headers."
-        )
     return names
 
 

@@ -221,10 +221,6 @@ def _ptseries(path: Path) -> SeriesFile:
     with explain_damage(path, "a CIFTI file"):
         series, parcels = image.header.get_axis(0), image.header.get_axis(1)
     names = tuple(str(name) for name in parcels.name)
-    if len(set(names)) < len(names):
-        raise UnreadableFileError(
-            f"Expected each parcel once in {path}, but names are repeated; correct the atlas."
-        )
     seconds = float(series.step) if str(series.unit).upper() == "SECOND" else 0.0
     tr = seconds if np.isfinite(seconds) and seconds > 0 else None
 
@@ -293,15 +289,8 @@ class _TextFile:
         return matrix
 
     def row_names(self) -> tuple[str, ...]:
-        """Return the names that rows begin with; each must be there once."""
-        names = tuple(self._split_label(line)[0] for line in self.lines())
-        repeated = sorted({name for name in names if names.count(name) > 1 or not name})
-        if repeated:
-            raise UnreadableFileError(
-                f"Expected the name of one region at the beginning of each row of {self.path}; "
-                f"empty or repeated: {name_first(repeated)}; correct the file."
-            )
-        return names
+        """Return the names that rows begin with."""
+        return tuple(self._split_label(line)[0] for line in self.lines())
 
     def _split_label(self, line: str) -> tuple[str, str]:
         label, *rest = line.strip().split(self.delimiter, 1)
