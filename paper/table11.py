@@ -51,11 +51,6 @@ def recut(cohort: Cohort, length: int, stride: int) -> Cohort:
             f"Cutting scans again needs the columns scan and start, but {', '.join(missing)} is "
             "missing; import the cohort again."
         )
-    if cohort.provenance.get("zscore", "none") == "window":
-        raise InputError(
-            "The windows were standardised one by one, so scans cannot be put back together; "
-            "import the cohort with --zscore none."
-        )
     labels = [name for name in cohort.samples.columns if name not in NOT_LABELS]
     signals, subjects, names, rows = [], [], [], []
     rows_of = pd.Series(np.arange(len(cohort)), index=cohort.samples.index)

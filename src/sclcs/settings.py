@@ -123,7 +123,6 @@ class CutSettings(Settings):
     max_fd: float | None = cut(
         "leave out scans whose mean_fd is above (0.5 mm) or unknown", None, gt=0
     )
-    zscore: Literal["none", "scan", "window"] = cut("standardise each region over this", "none")
     levels: Annotated[list[str], BeforeValidator(_as_levels)] = cut(
         "the classes of a column, where they are not clear: group=HC,None",
         [],

@@ -44,12 +44,12 @@ def test_import_writes_a_cohort_and_says_what_was_left_out(sclcs, arrays, tmp_pa
 
 def test_options_reach_the_cohort(sclcs, arrays, tmp_path):
     out = tmp_path / "c.zarr"
-    options = ["--truncate", 20, "--drop-first", 2, "--zscore", "window", "--regions", "c,a"]
+    options = ["--truncate", 20, "--drop-first", 2, "--regions", "c,a"]
     options += ["--tr", 2.5, "--on-bad", "skip", "--json"]
     shown = sclcs("cohort", "import", "arrays", arrays, *CUT, *options, "--out", out)
     facts = json.loads(shown.out)
     assert facts["windowing"] == {"length": 10, "stride": 5, "truncate": 20, "drop_first": 2}
-    assert (facts["zscore"], facts["tr"], facts["samples"]) == ("window", 2.5, 9)
+    assert (facts["tr"], facts["samples"]) == (2.5, 9)
     assert Cohort.open(out).regions == ("c", "a")
 
 

@@ -33,23 +33,6 @@ def test_windows_on_disk_equal_windows_in_memory(scans, tmp_path):
     assert memory.provenance == disk.provenance
 
 
-@pytest.mark.parametrize("scope", ["scan", "window"])
-def test_zscoring_is_explicit_and_recorded(scans, scope):
-    plain = scans.to_cohort(window=20, stride=10)
-    assert plain.provenance["zscore"] == "none"
-    scaled = scans.to_cohort(window=20, stride=10, truncate=40, zscore=scope)
-    assert scaled.provenance["zscore"] == scope
-    kept = scans[0].signals()[:, :40].astype(float)
-    if scope == "window":
-        kept = kept[:, 10:30]
-        expected = (kept - kept.mean(1, keepdims=True)) / kept.std(1, ddof=1, keepdims=True)
-    else:
-        expected = (kept - kept.mean(1, keepdims=True)) / kept.std(1, ddof=1, keepdims=True)
-        expected = expected[:, 10:30]
-    np.testing.assert_allclose(scaled.signals[1], expected, rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(scans[0].signals(), scans[0].load().astype(np.float32))
-
-
 def test_whole_scans_are_cut_to_one_length_if_asked(scans):
     assert not scans.to_cohort().equal_lengths
     cohort = scans.to_cohort(truncate=41)
@@ -175,8 +158,6 @@ def test_regions_are_kept_by_name_and_order(scans):
 def test_wrong_policies_and_columns_are_refused(scans, rng):
     with pytest.raises(InputError, match=r"`on_bad` must be one of 'error', 'skip', got 'ignore'"):
         scans.to_cohort(window=10, stride=10, on_bad="ignore")
-    with pytest.raises(InputError, match="zscore"):
-        scans.to_cohort(window=10, stride=10, zscore="both")
     with pytest.raises(InputError, match="repeated: r"):
         Scans([], ["r", "r"])
 

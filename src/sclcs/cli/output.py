@@ -125,7 +125,7 @@ def _cohort_line(about: Mapping[str, Any]) -> str:
     ]
     if about["windowing"]:
         cut = ", ".join(f"{key} {value}" for key, value in about["windowing"].items())
-        lines.append(f"windowing: {cut}; z-scored: {about['zscore']}")
+        lines.append(f"windowing: {cut}")
     if about["source"]:
         lines.append(f"source: {about['source']}")
     lines.append(f"fingerprint: {about['fingerprint']}")

@@ -291,7 +291,7 @@ class _Builder:
             return None
         self.doubts += found
         self.alike.add(scan.scan_id, signals)
-        windows = _scaled(windowing, signals, self.asked.zscore)
+        windows = windowing.cut(signals)
         self.lengths += [windows.shape[2]] * len(windows)
         whole = windowing.length is None
         starts = windowing.starts(signals.shape[1]) + int(windowing.drop_first)
@@ -325,29 +325,11 @@ class _Builder:
         return {
             **self.scans.provenance,
             "windowing": self.windowing.to_dict(),
-            "zscore": self.asked.zscore,
             "on_bad": self.asked.on_bad,
             "n_scans_found": len(self.scans),
             **({"notes": notes} if notes else {}),
             "excluded": [problem.to_dict() for problem in self.problems],
         }
-
-
-def _scaled(windowing: Windowing, signals: NDArray[np.float32], zscore: str) -> NDArray[np.float32]:
-    if zscore == "scan":
-        first = int(windowing.drop_first)
-        kept = slice(first, first + windowing.kept_length(signals.shape[1]))
-        signals = signals.copy()
-        signals[:, kept] = _standardise(signals[:, kept])
-    windows = windowing.cut(signals)
-    return _standardise(windows) if zscore == "window" else windows
-
-
-def _standardise(signals: NDArray[np.float32]) -> NDArray[np.float32]:
-    values = signals.astype(np.float64)
-    values -= values.mean(axis=-1, keepdims=True)
-    values /= values.std(axis=-1, ddof=1, keepdims=True)
-    return values.astype(np.float32)
 
 
 def _written(builder: _Builder, out: str | os.PathLike[str] | None) -> Cohort:

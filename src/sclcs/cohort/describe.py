@@ -48,7 +48,6 @@ def describe_cohort(cohort: Cohort) -> dict[str, Any]:
         "classes": {name: _classes(table, name) for name in class_columns(table)},
         "numbers": {name: _summary(table[name]) for name in number_columns(table)},
         "windowing": provenance.get("windowing"),
-        "zscore": provenance.get("zscore"),
         "source": provenance.get("source"),
         "preparation": preparation(cohort),
         "regions_dropped": provenance.get("coverage", {}).get("regions_dropped", []),
