@@ -15,6 +15,7 @@ import pytest
 from sclcs import Cohort
 from sclcs._core import InputError, SclcsError, UnreadableFileError
 from sclcs.cohort import label_cohort
+from sclcs.cohort.columns import as_days, read_columns, unclear
 from sclcs.cohort.labels import attach_labels, read_label_table
 from sclcs.cohort.series import scans_of_series
 from sclcs.stats import make_question
@@ -287,3 +288,52 @@ def test_numbers_of_signals_are_those_that_every_program_reads(tmp_path):
     (tmp_path / "scans" / "s1.csv").write_text(good.replace("4,1,3", "4,1_0,3"))
     with pytest.raises(SclcsError, match="1_0"):
         read_arrays(tmp_path / "scans").to_cohort()
+
+
+@pytest.mark.parametrize(
+    ("cells", "code", "known"),
+    [
+        ([*range(100)], -9, True),  # below zero, where all others are not
+        ([*range(10), 60], 88, False),  # not far beyond the largest
+        ([5] * 20, -9, False),  # one number has no range
+        ([k / 7 for k in range(20)], -9.0, True),
+        ([*range(-30, 30)], -9, False),
+    ],
+)
+def test_when_a_code_is_outside_the_range(cells, code, known):
+    values, profiles, problems = read_columns({"x": [*cells, code]})
+    assert (values["x"][-1] is None) == known
+    assert ("missing" in profiles["x"]) == known
+    assert problems == []
+
+
+def test_decimals_with_commas_are_refused_and_numbers_given_as_strings_stay_strings():
+    (problem,) = read_columns({"x": ["1,5", "2,5", "3,25"]})[2]
+    assert "no program reads alike" in problem.detail
+    values, profiles, _ = read_columns({"x": ["1", "2"] * 4, "y": [3, 4] * 4})
+    assert values["x"] == ["1", "2"] * 4
+    assert [set(one) for one in profiles.values()] == [{"kind", "unknown", "levels"}] * 2
+
+
+def test_cells_that_are_not_known_are_no_majority():
+    (problem,) = read_columns({"x": [*map(str, range(8)), "high", *[None] * 12]})[2]
+    assert problem.kind == "mixed-column"
+
+
+def test_remarks_are_not_merged_and_ids_begin_at_a_thousand():
+    remarks = [f"remark {k}" for k in range(20)]
+    assert read_columns({"x": [*remarks, "Remark 1"]})[0]["x"][-1] == "Remark 1"
+    kinds = [
+        read_columns({"guid": [*range(start, start + 40)]})[1]["guid"]["kind"]
+        for start in (999, 1000)
+    ]
+    assert kinds == ["number", "id"]
+
+
+def test_a_stored_column_says_what_does_not_fit_and_nothing_else():
+    asked = pd.Series(["HC", "None", "HC", "MDD"] * 5, name="dx")
+    assert unclear(asked) == ""  # an import asked about it
+    vague = pd.Series(["HC", "hc", "unknown", "HC"] * 5, name="dx")
+    assert unclear(vague) == "spellings of one class: hc is HC"
+    days = as_days(pd.Series(["2019-03-01T01:00:00+02:00", "2019-03-01T00:00:00+00:00"]))
+    assert days.diff().iloc[1] == pytest.approx(1 / 24)
