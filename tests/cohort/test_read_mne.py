@@ -82,7 +82,7 @@ def test_what_goes_wrong_is_named(tmp_path):
         read_mne(tmp_path, rate=-1.0)
     write_raw(tmp_path / "b_raw.fif", 1, names=CHANNELS[:2])
     write_raw(tmp_path / "c_raw.fif", 2)
-    with pytest.raises(InputError, match=r"another number of regions.*b \(2 channels"):
+    with pytest.raises(InputError, match=r"other regions.*b \(2 regions, expected 4: lacks Oz, Pz"):
         read_mne(tmp_path, picks="eeg").to_cohort(window=50, stride=50)
     (tmp_path / "d_raw.fif").write_bytes(b"nothing")
     with pytest.raises(InputError, match="Files that cannot be read"):

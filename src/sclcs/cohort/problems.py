@@ -86,7 +86,7 @@ KINDS: Mapping[str, Kind] = {
         f"choose a smaller --window or --truncate, or {_SKIP}",
     ),
     "region-count": Kind(
-        "Scans with another number of regions than the rest",
+        "Scans with other regions than the rest",
         f"extract all scans with one atlas, or {_SKIP}",
     ),
     "duplicate-id": Kind(

@@ -209,6 +209,44 @@ class Scans(Sequence[Scan]):
         return make_cohort(self, CutSettings(**options), out)
 
 
+def aligned(
+    found: Sequence[tuple[Scan, Sequence[str], float | None]], problems: Sequence[Problem] = ()
+) -> Scans:
+    """Make scans of files that differ in the order of their regions, or in the regions themselves.
+
+    Each comes with the names of its rows and its repetition time. Those with the regions that most
+    have are kept, in the order of the first; the others become problems.
+    """
+    keys = [tuple(sorted(names)) for _, names, _ in found]
+    usual = Counter(keys).most_common(1)[0][0]
+    kept = [one for one, key in zip(found, keys, strict=True) if key == usual]
+    odd = [
+        Problem("region-count", scan.scan_id, _difference(names, usual))
+        for (scan, names, _), key in zip(found, keys, strict=True)
+        if key != usual
+    ]
+    regions = kept[0][1]
+    tr, own = split_tr([seconds for _, _, seconds in kept])
+    scans = []
+    for (scan, names, _), time in zip(kept, own, strict=True):
+        load = scan.load
+        if tuple(names) != tuple(regions):
+            rows = np.array([list(names).index(name) for name in regions])
+            load = partial(_some_rows, scan.load, rows, len(rows))
+        scans.append(replace(scan, load=load, metadata={**scan.metadata, **time}))
+    return Scans(scans, regions, tr, problems=[*problems, *odd])
+
+
+def _difference(names: Sequence[str], usual: Sequence[str]) -> str:
+    lacking, unknown = Counter(usual) - Counter(names), Counter(names) - Counter(usual)
+    differences = [
+        *([f"lacks {name_first(lacking, 3)}"] if lacking else []),
+        *([f"has also {name_first(unknown, 3)}"] if unknown else []),
+    ]
+    counts = f"{len(names)} regions, expected {len(usual)}: " if len(names) != len(usual) else ""
+    return counts + " and ".join(differences)
+
+
 def unique_regions(names: Sequence[object]) -> tuple[str, ...]:
     """Return names of regions as strings, each of which must be there once."""
     repeated = [name for name, count in Counter(map(str, names)).items() if count > 1]

@@ -6,16 +6,13 @@ With what lies around the files of any derivative: participants, JSON sidecars, 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
-from sclcs._core import UnreadableFileError, name_first, read_json
+from sclcs._core import UnreadableFileError, read_json
 from sclcs.cohort.labels import MEAN_FD, attach_labels, column_name, names_any, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.bids_names import (
@@ -28,8 +25,8 @@ from sclcs.cohort.readers.bids_names import (
     require_one_file_per_scan,
     select_files,
 )
-from sclcs.cohort.readers.series_files import SeriesFile, look_at
-from sclcs.cohort.scans import Scan, Scans, split_tr
+from sclcs.cohort.readers.series_files import look_at
+from sclcs.cohort.scans import Scan, Scans, aligned
 from sclcs.cohort.tables import read_table_file
 
 _FORMATS = (".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz")
@@ -69,24 +66,24 @@ def read_bids(
     files = select_files(_of_atlas(found, atlas), wanted)
     files = _of_best_format(files)
     require_one_file_per_scan(files)
-    kept, regions, problems = _of_one_header(files)
     sidecars = Sidecars(Path(folder))
-    times = [tr or sidecars.repetition_time(file) or series.tr for file, series in kept]
-    shared_tr, own_tr = split_tr(times)
-    scans = [
-        Scan(
-            file.name.scan_id,
-            file.name.subject,
-            load=partial(_load, series, regions),
-            metadata={**file.name.metadata, **own},
-            coverage=find_coverage(file, regions),
-        )
-        for (file, series), own in zip(kept, own_tr, strict=True)
-    ]
-    name = kept[0][0].name
+    series, problems = [], []
+    for file in files:
+        name = file.name
+        one = look_at(file.path, time_first=True)
+        if one.error is not None:
+            problems.append(Problem("unreadable", name.scan_id, str(one.error)))
+            continue
+        coverage = find_coverage(file, one.names)
+        scan = Scan(name.scan_id, name.subject, one.load, name.metadata, coverage)
+        series.append((scan, one.names, tr or sidecars.repetition_time(file) or one.tr))
+    if not series:
+        raise_for(problems)
+    name = files[0].name
     options = {"atlas": name.parcellation, "space": name.entities.get("space")}
-    read = Scans(scans, regions, shared_tr, {"options": options}, problems)
-    read = attach_motion(read, {file.name.scan_id: file for file, _ in kept})
+    read = aligned(series, problems)
+    read = read.with_scans(read, provenance={"options": options})
+    read = attach_motion(read, {file.name.scan_id: file for file in files})
     subjects = {file.name.subject for file in found}
     return attach_participants(read, Path(folder), subjects, labels, id_column)
 
@@ -112,48 +109,6 @@ def _of_best_format(files: Sequence[BidsFile]) -> list[BidsFile]:
     if len({file.name.extension for file in files}) == 1:
         return list(files)
     return sorted(best.values(), key=lambda file: file.path)
-
-
-def _of_one_header(
-    files: Sequence[BidsFile],
-) -> tuple[list[tuple[BidsFile, SeriesFile]], tuple[str, ...], list[Problem]]:
-    """Keep the files with the regions that most files have; name the others."""
-    found, problems = [], []
-    for file in files:
-        try:
-            series = look_at(file.path, time_first=True)
-            if series.damaged:
-                series.read()  # says what is wrong
-            found.append((file, series))
-        except UnreadableFileError as error:
-            problems.append(Problem("unreadable", file.name.scan_id, str(error)))
-    if not found:
-        raise_for(problems)
-    regions = [tuple(sorted(_names(series))) for _, series in found]
-    usual = Counter(regions).most_common(1)[0][0]
-    for (file, _), own in zip(found, regions, strict=True):
-        if own == usual:
-            continue
-        lacking, unknown = Counter(usual) - Counter(own), Counter(own) - Counter(usual)
-        differences = [
-            *([f"lacks {name_first(lacking, 3)}"] if lacking else []),
-            *([f"has also {name_first(unknown, 3)}"] if unknown else []),
-        ]
-        detail = f"{len(own)} regions, expected {len(usual)}: {' and '.join(differences)}"
-        problems.append(Problem("region-count", file.name.scan_id, detail))
-    kept = [one for one, own in zip(found, regions, strict=True) if own == usual]
-    return kept, _names(kept[0][1]), problems
-
-
-def _names(series: SeriesFile) -> tuple[str, ...]:
-    """Return the names of the regions; HALFpipe's tables have none."""
-    return series.names or tuple(f"region-{i}" for i in range(series.n_regions or 0))
-
-
-def _load(series: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
-    """Read one file as (region, time), in the order of `regions`."""
-    row = {name: number for number, name in enumerate(_names(series))}
-    return series.load()[[row[region] for region in regions]]
 
 
 # What lies around the files: participants.

@@ -5,15 +5,10 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sclcs._core import (
     InputError,
@@ -42,7 +37,7 @@ from sclcs.cohort.readers.series_files import (
     series_stem,
 )
 from sclcs.cohort.regions import ATLAS_SIZES, REGION_SETS
-from sclcs.cohort.scans import Scan, Scans, split_tr
+from sclcs.cohort.scans import Scan, Scans, aligned
 
 _FIELD = re.compile(r"\{(\w+)\}|(\*\*?)")
 _DPABI = "ROISignals_"
@@ -159,7 +154,7 @@ def read_arrays(
     files = [look_at(one.path, time_first, key) for one in named]
     chosen = [REGION_SETS[name] for name in regions or () if name in REGION_SETS]
     files = oriented(files, ATLAS_SIZES[chosen[0].atlas] if chosen else None)
-    scans = _scans(list(zip(named, files, strict=True)), folder)
+    scans = _scans(list(zip(named, files, strict=True)))
     return scans if table is None else attach_labels(scans, table)
 
 
@@ -231,49 +226,20 @@ def _shared_end(names: Sequence[str]) -> str:
     return "" if end in names else end
 
 
-def _scans(files: Sequence[tuple[_Named, SeriesFile]], folder: Path) -> Scans:
-    regions = _common_regions([file for _, file in files], folder)
-    tr, own_tr = split_tr([file.tr for _, file in files])
-    scans = []
-    for (one, file), time in zip(files, own_tr, strict=True):
-        known = {**one.metadata, **time}
-        known = {name: value for name, value in known.items() if value is not None}
-        scans.append(Scan(one.scan_id, one.subject, _loader(file, regions), known))
-    return Scans(scans, regions, tr)
-
-
-def _common_regions(files: Sequence[SeriesFile], folder: Path) -> tuple[str, ...]:
-    """Return the region names of most files; numbers if they have none."""
-    readable = [file for file in files if not file.damaged]
-    if not readable:
-        files[0].load()  # says what is wrong with the first
-        raise UnreadableFileError(f"None of the {len(files)} files in {folder} can be read.")
-    names, _ = Counter(file.names for file in readable).most_common(1)[0]
-    if names is None:
-        count, _ = Counter(file.n_regions for file in readable).most_common(1)[0]
-        return tuple(f"region-{i}" for i in range(count or 0))
-    return names
-
-
-def _loader(file: SeriesFile, regions: tuple[str, ...]) -> Callable[[], NDArray[Any]]:
-    """Return what loads a file in the order of the regions that most files have."""
-    if file.names == regions or file.n_regions != len(regions):
-        return file.load  # another number of regions is found and named by the quality check
-    if file.names is None and all(name == f"region-{i}" for i, name in enumerate(regions)):
-        return file.load
-    if file.names is not None and set(file.names) == set(regions):
-        rows = np.array([file.names.index(name) for name in regions])
-        return lambda: file.load()[rows]
-    return partial(_refuse_regions, file, regions)
-
-
-def _refuse_regions(file: SeriesFile, regions: tuple[str, ...]) -> NDArray[Any]:
-    unknown = sorted(set(file.names or ()) - set(regions))
-    other = f"has also {name_first(unknown, 3)}" if file.names else "has no names"
-    raise UnreadableFileError(
-        f"Expected the regions {name_first(regions, 3)} in {file.path} as in most files, but "
-        f"it {other}; extract all scans with the same atlas."
-    )
+def _scans(files: Sequence[tuple[_Named, SeriesFile]]) -> Scans:
+    problems = [
+        Problem("unreadable", one.scan_id, str(file.error))
+        for one, file in files
+        if file.error is not None
+    ]
+    found = [
+        (Scan(one.scan_id, one.subject, file.load, one.metadata), file.names, file.tr)
+        for one, file in files
+        if file.error is None
+    ]
+    if not found:
+        raise_for(problems)
+    return aligned(found, problems)
 
 
 def read_hcp(
@@ -297,6 +263,7 @@ def read_hcp(
         parts = _HCP_RUN.fullmatch(name)
         task_name, day = (parts[1].lower(), parts[2] or None) if parts else (None, None)
         metadata = {"task": task_name, "session": day, "run": name}
+        metadata = {key: value for key, value in metadata.items() if value is not None}
         kind = series_stem(path).removeprefix(name).strip("_")
         found.append(_Named(path, f"{subject}_{name}", subject, metadata, kind))
     choices = {"task": task, "session": session, "run": run}
@@ -344,33 +311,23 @@ def _tree(
     for name, choice in choices.items():
         if choice is None:
             continue
-        known = sorted({str(one.metadata[name]) for one in chosen})
-        chosen = [one for one in chosen if one.metadata[name] in set(choice)]
+        known = sorted({str(one.metadata.get(name)) for one in chosen})
+        chosen = [one for one in chosen if one.metadata.get(name) in set(choice)]
         if not chosen:
             raise UnknownNameError(
                 f"There is no {name} {name_first(sorted(choice))} here; choose one of "
                 f"{name_first(known, 20)}."
             )
-    kept, problems = [], []
-    for one in chosen:
-        file = look_at(one.path)
-        try:
-            kept.append((one, _with_names(file)))
-        except UnreadableFileError as error:
-            problems.append(Problem("unreadable", one.scan_id, str(error)))
-    if not kept:
-        raise_for(problems)
-    scans = _scans(kept, root)
-    provenance = {"options": {"atlas": wanted}}
-    return scans.with_scans(scans, provenance=provenance, problems=problems)
+    scans = _scans([(one, _with_names(look_at(one.path))) for one in chosen])
+    return scans.with_scans(scans, provenance={"options": {"atlas": wanted}})
 
 
 def _with_names(file: SeriesFile) -> SeriesFile:
-    if file.damaged:
-        file.load()  # says what is wrong
-    if file.names is None or (file.time_first and not file.path.name.endswith(".nii")):
-        raise UnreadableFileError(
-            f"Expected a table region x time whose first column names the regions in {file.path}, "
-            "found another; fetch it again."
-        )
-    return file
+    wrong = file.own_names is None or (file.time_first and not file.path.name.endswith(".nii"))
+    if file.error is not None or not wrong:
+        return file
+    error = UnreadableFileError(
+        f"Expected a table region x time whose first column names the regions in {file.path}, "
+        "found another; fetch it again."
+    )
+    return replace(file, error=error)

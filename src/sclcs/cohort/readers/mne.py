@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from sclcs._core import (
 )
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.folders import NameTemplate, metadata_in_name
-from sclcs.cohort.scans import Scan, Scans, split_tr
+from sclcs.cohort.scans import Scan, Scans, aligned
 
 _EPOCHS = ("-epo.fif", "_epo.fif", "-epo.fif.gz", "_epo.fif.gz")
 _RAW = (".fif", ".fif.gz", ".edf", ".bdf", ".vhdr", ".set", ".gdf")
@@ -62,23 +61,7 @@ def read_mne(
             problems.append(Problem("unreadable", named[0], str(error)))
     if not found:
         raise_for(problems)
-    usual = Counter(channels for _, channels, _ in found).most_common(1)[0][0]
-    kept = [one for one in found if set(one[1]) == set(usual)]
-    problems += [
-        Problem("region-count", scan.scan_id, f"{len(own)} channels, expected {len(usual)}")
-        for scan, own, _ in found
-        if set(own) != set(usual)
-    ]
-    tr, own_tr = split_tr([seconds for _, _, seconds in kept])
-    scans = [
-        replace(
-            scan,
-            load=partial(_rows, scan, [own.index(name) for name in usual]),
-            metadata={**scan.metadata, **time},
-        )
-        for (scan, own, _), time in zip(kept, own_tr, strict=True)
-    ]
-    return Scans(scans, usual, tr, problems=problems)
+    return aligned(found, problems)
 
 
 @dataclass
@@ -164,7 +147,3 @@ def _stem(path: Path) -> str:
     for end in sorted(_RAW, key=len, reverse=True):
         name = name[: -len(end)] if name.lower().endswith(end) else name
     return next((name.removesuffix(end) for end in _NAME_ENDS if name.endswith(end)), name)
-
-
-def _rows(scan: Scan, rows: list[int]) -> NDArray[Any]:
-    return np.asarray(scan.load()[rows])

@@ -185,12 +185,12 @@ def _load(path: Path) -> NDArray[np.float64]:
         found = file.load()
     except UnreadableFileError as error:
         raise UnreadableFileError(f"{error} Remove it to download it again.") from error
-    if file.names is None and len(found) not in {_ATLAS_SIZE, _ATLAS_SIZE + 1}:
+    if file.own_names is None and len(found) not in {_ATLAS_SIZE, _ATLAS_SIZE + 1}:
         raise UnreadableFileError(
             f"Expected 160 or 161 columns in {path}, found {len(found)}; remove it to download it "
             "again."
         )
-    labels = file.names or [str(number) for number in range(1, len(found) + 1)]
+    labels = file.own_names or [str(number) for number in range(1, len(found) + 1)]
     signals = np.full((_ATLAS_SIZE, found.shape[1]), np.nan)
     for row, name in enumerate(label.lstrip("#") for label in labels):
         if name.isdigit() and 1 <= int(name) <= _ATLAS_SIZE:

@@ -66,26 +66,28 @@ class SeriesFile:
     """What is known of one file before its numbers are used.
 
     `read` returns the matrix as it is in the file; `shape` is rows and columns, with 0 rows where
-    they are not counted yet, and (0, 0) if the file is damaged; `names` are those of the regions;
-    `time_first` says whether rows are time points, None where the file does not tell.
+    they are not counted yet; `own_names` are those of the regions, if the file has them;
+    `time_first` says whether rows are time points, None where the file does not tell; `error` what
+    is wrong with a damaged one.
     """
 
     path: Path
     read: Callable[[], NDArray[Any]]
     shape: tuple[int, ...]
-    names: tuple[str, ...] | None = None
+    own_names: tuple[str, ...] | None = None
     time_first: bool | None = None
     tr: float | None = None
+    error: UnreadableFileError | None = None
 
     @property
-    def damaged(self) -> bool:
-        """Whether reading it will raise."""
-        return self.shape == (0, 0)
+    def n_regions(self) -> int:
+        """Number of regions."""
+        return self.shape[1 if self.time_first else 0]
 
     @property
-    def n_regions(self) -> int | None:
-        """Number of regions; None if the file is damaged."""
-        return None if self.damaged else self.shape[1 if self.time_first else 0]
+    def names(self) -> tuple[str, ...]:
+        """Names of the regions; numbers where the file has none."""
+        return self.own_names or tuple(f"region-{i}" for i in range(self.n_regions))
 
     def load(self) -> NDArray[Any]:
         """Read the signals (region, time)."""
@@ -115,7 +117,7 @@ def look_at(path: Path, time_first: bool | None = None, key: str | None = None) 
             return SeriesFile(path, read, read().shape, None, time_first)
         return _text_file(path, time_first)
     except UnreadableFileError as error:
-        return SeriesFile(path, partial(_raise, error), (0, 0))
+        return SeriesFile(path, partial(_raise, error), (0, 0), error=error)
 
 
 def _raise(error: UnreadableFileError) -> NDArray[Any]:
@@ -453,11 +455,12 @@ def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[
     vary), or if the similarities along one axis repeat themselves from scan to scan. Otherwise
     the user is asked.
     """
-    unclear = [file for file in files if file.time_first is None and not file.damaged]
+    sound = [file for file in files if file.error is None]
+    unclear = [file for file in sound if file.time_first is None]
     if not unclear:
         return list(files)
-    known = {file.n_regions for file in files if file.time_first is not None and not file.damaged}
-    counts = {count for count in (*known, n_regions) if count is not None}
+    known = {file.n_regions for file in sound if file.time_first is not None}
+    counts = known if n_regions is None else {*known, n_regions}
     time_first = _time_first_by_sizes([file.shape for file in unclear], counts)
     if time_first is None:
         time_first = rows_are_time(file.read() for file in unclear)
@@ -469,12 +472,7 @@ def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[
             f"their sizes ({name_first(shapes)}) allow both; say it with --layout time-region or "
             "--layout region-time (layout=...)."
         )
-    return [
-        replace(file, time_first=time_first)
-        if file.time_first is None and not file.damaged
-        else file
-        for file in files
-    ]
+    return [replace(file, time_first=time_first) if file in unclear else file for file in files]
 
 
 def _time_first_by_sizes(shapes: Sequence[tuple[int, ...]], counts: set[int]) -> bool | None:
