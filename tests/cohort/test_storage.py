@@ -69,7 +69,7 @@ def stored(cohort, tmp_path):
 def test_a_lazy_view_indexes_like_the_array_it_stands_for(stored, cohort):
     lazy, eager = Cohort.open(stored).signals, cohort.signals
     assert isinstance(lazy, LazySignals)
-    assert (lazy.shape, lazy.nbytes, len(lazy)) == (eager.shape, eager.nbytes, 7)
+    assert (lazy.shape, len(lazy)) == (eager.shape, 7)
     for key in [0, -1, slice(2, 6, 2), [5, 1, 1], np.arange(7) % 2 == 0, ...]:
         np.testing.assert_array_equal(lazy[key], eager[key])
     for key in [(3, 2), (3, 2, 1), (slice(1, 3), slice(0, 2)), ([4, 2], 1, slice(3, 9)), (..., 0)]:

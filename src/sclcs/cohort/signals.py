@@ -124,11 +124,6 @@ class LazySignals:
             longest = int(np.diff(self._spans, axis=1).max(initial=0))
         return (len(self._rows), len(self._regions), longest)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes the view would take in memory."""
-        return int(np.prod(self.shape)) * self.dtype.itemsize
-
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -16,6 +16,7 @@ from sclcs._core import UnreadableFileError, read_json
 from sclcs.cohort.labels import MEAN_FD, attach_labels, column_name, names_any, read_label_table
 from sclcs.cohort.problems import Problem, raise_for
 from sclcs.cohort.readers.bids_names import (
+    SERIES_FORMATS,
     BidsFile,
     BidsName,
     choose_atlas,
@@ -29,7 +30,6 @@ from sclcs.cohort.readers.series_files import look_at
 from sclcs.cohort.scans import Scan, Scans, aligned
 from sclcs.cohort.tables import read_table_file
 
-_FORMATS = (".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz")
 _PARENTS_SEARCHED = 3
 #: Columns of one value per volume, in files of XCP-D and fMRIPrep.
 _DISPLACEMENT = ("framewise_displacement", "FramewiseDisplacement", "fd")
@@ -62,7 +62,7 @@ def read_bids(
     outside the scan's coverage: they are NaN here.
     """
     wanted = labels_by_entity(entity, task=task, ses=session, run=run, space=space, desc=desc)
-    found = find_files(folder, _is_region_series, "region time series (*_timeseries.tsv)")
+    found = find_files(folder, "holds_series", "region time series (*_timeseries.tsv)")
     files = select_files(_of_atlas(found, atlas), wanted)
     files = _of_best_format(files)
     require_one_file_per_scan(files)
@@ -88,11 +88,6 @@ def read_bids(
     return attach_participants(read, Path(folder), subjects, labels, id_column)
 
 
-def _is_region_series(name: BidsName) -> bool:
-    regional = name.suffix == "timeseries" and name.extension in _FORMATS
-    return regional and name.parcellation is not None and name.desc != "confounds"
-
-
 def _of_atlas(files: Sequence[BidsFile], atlas: str | None) -> list[BidsFile]:
     asked = None if atlas is None else atlas.removeprefix("seg-").removeprefix("atlas-")
     wanted = choose_atlas([str(file.name.parcellation) for file in files], asked)
@@ -102,7 +97,7 @@ def _of_atlas(files: Sequence[BidsFile], atlas: str | None) -> list[BidsFile]:
 def _of_best_format(files: Sequence[BidsFile]) -> list[BidsFile]:
     """Keep one of the files that hold the same series in several formats."""
     best: dict[str, BidsFile] = {}
-    for file in sorted(files, key=lambda file: _FORMATS.index(file.name.extension)):
+    for file in sorted(files, key=lambda file: SERIES_FORMATS.index(file.name.extension)):
         # XCP-D's CIFTI has den-91k, its table has not; else the names are the same.
         same = {k: v for k, v in file.name.entities.items() if k != "den"}
         best.setdefault(str(sorted(same.items())), file)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Literal
 
 from sclcs._core import InputError, UnknownNameError, name_first, require_existing
 
@@ -21,6 +22,9 @@ DERIVED_ENTITIES = frozenset(
     | {"reg", "feature", "setting"}  # of C-PAC and HALFpipe: which regressors, which feature
 )
 
+SERIES_FORMATS = (
+    ".tsv", ".tsv.gz", ".ptseries.nii", ".1D", ".1D.gz", ".txt", ".csv", ".csv.gz",
+)  # fmt: skip
 _KEY = re.compile(r"[A-Za-z0-9]+")
 
 
@@ -60,6 +64,17 @@ class BidsName:
     def desc(self) -> str | None:
         """What was done: ``preproc``, ``confounds``, ..."""
         return self.entities.get("desc")
+
+    @property
+    def holds_series(self) -> bool:
+        """Whether it is a file of regional series; fMRIPrep's confounds are none."""
+        regional = self.suffix == "timeseries" and self.extension in SERIES_FORMATS
+        return regional and self.parcellation is not None and self.desc != "confounds"
+
+    @property
+    def holds_images(self) -> bool:
+        """Whether it is a file of 4-D images."""
+        return self.suffix == "bold" and self.extension in {".nii", ".nii.gz"}
 
     @property
     def parcellation(self) -> str | None:
@@ -116,7 +131,9 @@ class BidsFile:
 
 
 def find_files(
-    folder: str | os.PathLike[str], wanted: Callable[[BidsName], bool], what: str
+    folder: str | os.PathLike[str],
+    wanted: Literal["holds_series", "holds_images"],
+    what: str,
 ) -> list[BidsFile]:
     """Find the functional files of a derivative (the folder of ``sub-*``) by their names.
 
@@ -127,7 +144,7 @@ def find_files(
     for pattern in _SCAN_FOLDERS:
         for path in sorted(folder.glob(f"{pattern}/*")):
             name = parse_bids_name(path)
-            if name is not None and "sub" in name.entities and wanted(name):
+            if name is not None and "sub" in name.entities and getattr(name, wanted):
                 files.append(BidsFile(path, name))
     if not files:
         pipelines = sorted(p for p in folder.glob("derivatives/*") if p.is_dir())

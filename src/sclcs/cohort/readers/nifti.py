@@ -37,7 +37,6 @@ from sclcs.cohort.readers.atlases import (
 from sclcs.cohort.readers.bids import Sidecars, attach_motion, attach_participants, confounds_file
 from sclcs.cohort.readers.bids_names import (
     BidsFile,
-    BidsName,
     find_files,
     labels_by_entity,
     parse_bids_name,
@@ -331,7 +330,7 @@ def _find(
     In a derivative, in another folder, by a pattern, or one file.
     """
     if images.is_dir() and any(images.glob("sub-*/")):
-        found = find_files(images, _is_image, "4-D images (*_bold.nii.gz)")
+        found = find_files(images, "holds_images", "4-D images (*_bold.nii.gz)")
         chosen = _of_one_space(found, {"desc": ["preproc"], **wanted})
         return chosen, {file.name.subject for file in found}
     paths = _paths(images)
@@ -368,7 +367,3 @@ def _of_one_space(files: Sequence[BidsFile], wanted: Mapping[str, Sequence[str]]
         files = [file for file, space in pairs if space.startswith("MNI")]
     require_one_file_per_scan(files)
     return list(files)
-
-
-def _is_image(name: BidsName) -> bool:
-    return name.suffix == "bold" and name.extension in _ENDINGS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -59,8 +58,6 @@ FILE_KINDS = {
     "abide": Kind("the ABIDE release", "releases.read_abide", "downloaded"),
 }
 
-#: Series of regions, at any depth of a subject's folder.
-_SERIES = re.compile(r".*_timeseries\.(tsv|1D|txt|csv)(\.gz)?|.*_timeseries\.ptseries\.nii")
 _RECORDINGS = (".fif", ".fif.gz", ".edf", ".bdf", ".vhdr", ".set", ".gdf")
 _IMAGES = (".nii", ".nii.gz")
 _CONN = "*ROI_Subject*_Condition*.mat"
@@ -185,9 +182,9 @@ def _bids(folder: Path) -> list[Recognised]:
             name = parse_bids_name(path)
             if name is None:
                 continue
-            if _SERIES.fullmatch(path.name) and name.parcellation and name.desc != "confounds":
+            if name.holds_series:
                 return [Recognised("bids", folder, f"it holds {_short(path, folder)}")]
-            if name.suffix == "bold" and name.extension in _IMAGES and name.desc == "preproc":
+            if name.holds_images and name.desc == "preproc":
                 image = image or path
     if image is None:
         return []
