@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,17 +99,6 @@ def make_image(values: NDArray[Any], affine: Floats) -> Image:
     return import_extra("nibabel", "nifti").Nifti1Image(values, affine)
 
 
-class Parcellation(Protocol):
-    """Regions of which mean signals can be taken."""
-
-    @property
-    def regions(self) -> tuple[str, ...]:
-        """Names of the regions."""
-
-    def masker(self, affine: Floats, valid: Mask, cleaning: Mapping[str, Any]) -> tuple[Mask, Any]:
-        """Tell which regions have voxels in an image, and make nilearn's masker for them."""
-
-
 @dataclass(frozen=True)
 class Spheres:
     """Spheres around points in mm (MNI); where two overlap, both use the voxels they share."""
@@ -171,6 +160,9 @@ class LabelImage:
         return np.isin(self.values, labels), masker
 
 
+Parcellation = Spheres | LabelImage
+
+
 def _label_image(values: NDArray[Any], affine: Floats, what: str) -> LabelImage:
     """Check the labels of an atlas; regions are ``label-1``, ``label-2``, ..."""
     labels = np.rint(values)
@@ -205,62 +197,25 @@ def _names_in(table: Path, values: NDArray[np.int64]) -> tuple[str, ...]:
     return tuple(known[str(value)] for value in values)
 
 
-@dataclass(frozen=True)
-class _Fetched:
-    """A label image that nilearn fetches: its function, arguments, and the files it looks for."""
-
-    function: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    files: tuple[str, ...] = ()
-
-
-def _schaefer(count: int, networks: int) -> _Fetched:
-    stem = f"schaefer_2018/Schaefer2018_{count}Parcels_{networks}Networks_order"
-    return _Fetched(
-        "fetch_atlas_schaefer_2018",
-        {"n_rois": count, "yeo_networks": networks, "resolution_mm": 2},
-        (f"{stem}_FSLMNI152_2mm.nii.gz", f"{stem}.txt"),
-    )
-
-
-def _harvard_oxford(name: str, image: str, table: str, **options: bool) -> _Fetched:
-    files = (f"HarvardOxford/HarvardOxford-{image}.nii.gz", f"HarvardOxford-{table}.xml")
-    return _Fetched(
+#: Label images that nilearn fetches: its function, and the arguments.
+_LABEL_IMAGES: dict[str, tuple[str, dict[str, Any]]] = {
+    **{
+        f"schaefer{count}{end}": (
+            "fetch_atlas_schaefer_2018",
+            {"n_rois": count, "yeo_networks": networks, "resolution_mm": 2},
+        )
+        for networks, end in ((7, ""), (17, "-17"))
+        for count in range(100, 1001, 100)
+    },
+    "aal": ("fetch_atlas_aal", {"version": "SPM12"}),
+    "aal3": ("fetch_atlas_aal", {"version": "3v2"}),
+    "harvard-oxford": (
         "fetch_atlas_harvard_oxford",
-        {"atlas_name": name, **options},
-        tuple(f"fsl/data/atlases/{file}" for file in files),
-    )
-
-
-_LABEL_IMAGES: dict[str, _Fetched] = {
-    **{f"schaefer{n}": _schaefer(n, 7) for n in range(100, 1001, 100)},
-    **{f"schaefer{n}-17": _schaefer(n, 17) for n in range(100, 1001, 100)},
-    "aal": _Fetched(
-        "fetch_atlas_aal",
-        {"version": "SPM12"},
-        ("aal_SPM12/aal/atlas/AAL.nii", "aal_SPM12/aal/atlas/AAL.xml"),
+        {"atlas_name": "cort-maxprob-thr25-2mm", "symmetric_split": True},
     ),
-    "aal3": _Fetched(
-        "fetch_atlas_aal",
-        {"version": "3v2"},
-        ("aal_3v2/AAL3/AAL3v1.nii", "aal_3v2/AAL3/AAL3v1.xml"),
-    ),
-    "harvard-oxford": _harvard_oxford(
-        "cort-maxprob-thr25-2mm", "cortl-maxprob-thr25-2mm", "Cortical-Lateralized",
-        symmetric_split=True,
-    ),
-    "harvard-oxford-sub": _harvard_oxford(
-        "sub-maxprob-thr25-2mm", "sub-maxprob-thr25-2mm", "Subcortical"
-    ),
-    "destrieux": _Fetched(
-        "fetch_atlas_destrieux_2009",
-        {},
-        (
-            "destrieux_2009/destrieux2009_rois_lateralized.nii.gz",
-            "destrieux_2009/destrieux2009_rois_labels_lateralized.csv",
-        ),
-    ),
-}  # fmt: skip
+    "harvard-oxford-sub": ("fetch_atlas_harvard_oxford", {"atlas_name": "sub-maxprob-thr25-2mm"}),
+    "destrieux": ("fetch_atlas_destrieux_2009", {}),
+}
 #: Coordinates that come with nilearn; nothing is downloaded.
 _COORDINATES = {"power264": "fetch_coords_power_2011", "seitzman300": "fetch_coords_seitzman_2018"}
 _REGION_SETS = {"dosenbach160": "dosenbach-160", "dosenbach33": "dosenbach-dmn33"}
@@ -323,18 +278,19 @@ def _plain(name: str) -> str:
 
 def _fetch(name: str, data_dir: str | Path | None) -> LabelImage:
     datasets = import_extra("nilearn.datasets", "nifti")
-    row = _LABEL_IMAGES[name]
+    function, options = _LABEL_IMAGES[name]
     folder = Path(datasets.get_data_dirs(None if data_dir is None else str(data_dir))[0])
     try:
-        atlas = getattr(datasets, row.function)(data_dir=str(folder), verbose=0, **row.options)
+        atlas = getattr(datasets, function)(data_dir=str(folder), verbose=0, **options)
     # nilearn passes on whatever the network, the archive or the parser raised.
     except Exception as error:
-        files = " and ".join(str(folder / file) for file in row.files)
         reason = " ".join(str(error).split())[:200] or type(error).__name__
+        given = "".join(f", {key}={value!r}" for key, value in options.items())
         raise NotFoundError(
             f"Expected the atlas {name} in {folder}, but it is not there and cannot be downloaded "
-            f"({reason}); put {files} there (fetch them where there is a network), choose another "
-            "folder with --data-dir, or give a label image with --atlas FILE --atlas-names TABLE."
+            f"({reason}); call nilearn.datasets.{function}(data_dir=FOLDER{given}) where there is "
+            "a network and bring the folder (--data-dir FOLDER), or give a label image with "
+            "--atlas FILE --atlas-names TABLE."
         ) from error
     if isinstance(atlas.maps, str | Path):
         values, affine = load_image(Path(atlas.maps), 3)

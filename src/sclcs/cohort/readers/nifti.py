@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,47 +123,21 @@ class Confounds:
 
 
 @dataclass(frozen=True)
-class Cleaning:
-    """What nilearn does to the signals besides: filters in Hz, smoothing (FWHM) in mm."""
+class Extraction:
+    """How signals are taken from an image; only voxels inside the mask are used.
 
-    low_pass: float | None = None
-    high_pass: float | None = None
-    detrend: bool = False
-    smoothing: float | None = None
+    Cleaning is what nilearn does besides: filters in Hz, a linear trend, smoothing (FWHM) in mm.
+    """
 
-    def __post_init__(self) -> None:
-        if self.low_pass and self.high_pass and self.high_pass >= self.low_pass:
-            raise InputError(
-                f"Expected high_pass below low_pass (the band between them is kept), got "
-                f"high_pass {self.high_pass} Hz and low_pass {self.low_pass} Hz."
-            )
+    parcellation: Parcellation
+    confounds: Confounds
+    cleaning: Mapping[str, Any]
+    mask: Path | None = None
 
     @property
     def filters(self) -> bool:
         """Whether frequencies matter."""
-        return self.low_pass is not None or self.high_pass is not None
-
-    def masker_options(self, tr: float | None) -> dict[str, Any]:
-        """Return the options of a nilearn masker."""
-        return {
-            "low_pass": self.low_pass,
-            "high_pass": self.high_pass,
-            "detrend": self.detrend,
-            "smoothing_fwhm": self.smoothing,
-            "standardize": None,  # scaling is a choice of the windows, not of the reader
-            "t_r": tr if self.filters else None,
-            "reports": False,
-        }
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """How signals are taken from an image; only voxels inside the mask are used."""
-
-    parcellation: Parcellation
-    confounds: Confounds
-    cleaning: Cleaning
-    mask: Path | None = None
+        return bool(self.cleaning["low_pass"] or self.cleaning["high_pass"])
 
     def signals(self, path: Path, tr: float | None) -> NDArray[np.float64]:
         """Take the signals (region, time) from one image; NaN where a region has no voxel."""
@@ -174,7 +148,8 @@ class Extraction:
             mask, mask_affine = load_image(self.mask, 3)
             inside = to_grid((mask != 0).astype(np.int8), mask_affine, affine, valid.shape)
             valid = valid & inside.astype(np.bool_)
-        options = self.cleaning.masker_options(tr)
+        options = {**self.cleaning, "t_r": tr if self.filters else None, "reports": False}
+        options["standardize"] = None  # operators do that
         covered, masker = self.parcellation.masker(affine, valid, options)
         if not covered.any():
             raise UnreadableFileError(
@@ -234,6 +209,11 @@ def read_nifti(
     folder = Path(images)
     wanted = labels_by_entity(entity, task=task, ses=session, run=run, space=space, desc=desc)
     files, subjects = _find(folder, wanted)
+    if low_pass and high_pass and high_pass >= low_pass:
+        raise InputError(
+            f"Expected high_pass below low_pass (the band between them is kept), got "
+            f"high_pass {high_pass} Hz and low_pass {low_pass} Hz."
+        )
     if atlas is None:
         known = [name for name in known_atlases() if not name.startswith("schaefer")]
         raise InputError(
@@ -243,10 +223,15 @@ def read_nifti(
     extraction = Extraction(
         parcellation(atlas, atlas_names, radius, data_dir),
         Confounds(confounds or _usual_confounds(files), dict(confound_options or {})),
-        Cleaning(low_pass, high_pass, detrend, smoothing),
+        {
+            "low_pass": low_pass,
+            "high_pass": high_pass,
+            "detrend": detrend,
+            "smoothing_fwhm": smoothing,
+        },
         None if mask is None else Path(mask),
     )
-    options = {"confounds": extraction.confounds.strategy, **asdict(extraction.cleaning)}
+    options: dict[str, Any] = {"confounds": extraction.confounds.strategy}
     if isinstance(extraction.parcellation, Spheres):
         options["radius"] = radius
     sidecars = Sidecars(folder if folder.is_dir() else folder.parent)
@@ -309,7 +294,7 @@ def _scans(
         raise_for(problems)
     pairs = list(zip(scans, times, strict=True))
     unknown = [scan.scan_id for scan, seconds in pairs if seconds is None]
-    if unknown and extraction.cleaning.filters:
+    if unknown and extraction.filters:
         raise InputError(
             f"A filter needs the repetition time, but neither sidecar nor header has it for "
             f"{name_first(unknown)}; give it with --tr (tr=...)."
