@@ -276,7 +276,7 @@ def test_formulas_without_values_are_refused(tmp_path):
     for row in (["subject", "age"], ["s1", 31], ["s2", "=B2+1"]):
         book.active.append(row)
     book.save(tmp_path / "labels.xlsx")
-    with pytest.raises(UnreadableFileError, match="never calculated: Sheet!B3"):
+    with pytest.raises(UnreadableFileError, match="never calculated: sheet1!B3"):
         read_label_table(tmp_path / "labels.xlsx")
 
 

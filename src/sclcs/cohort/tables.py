@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,7 @@ def peek_columns(path: Path) -> list[str]:
         if path.suffix.lower() in _EXCEL_SUFFIXES:
             return list(read_table_file(path))
         with regular_file(path).open(encoding="utf-8-sig", errors="replace") as stream:
-            first = stream.readline(_PART)
+            first = stream.readline(2**20)
         cells = next(csv.reader([first], delimiter=_delimiter(path, first)))
         return [cell.strip() for cell in cells]
     except (InputError, UnreadableFileError, StopIteration, csv.Error):
@@ -249,7 +250,7 @@ def read_table_file(path: Path, *, all_sheets: bool = False) -> Columns:
         return _columns(_text_rows(path), path)
     if suffix in _EXCEL_SUFFIXES:
         sheets = _excel_sheets(path)
-        filled = [rows for rows in sheets if _has_content(rows)] if all_sheets else sheets[:1]
+        filled = [rows for rows in sheets if any(map(any, rows))] if all_sheets else sheets[:1]
         return _joined([_columns(rows, path) for rows in filled or sheets[:1]])
     raise InputError(
         f"Expected a table as .csv, .tsv or .xlsx, got {path}; save it in one of these formats."
@@ -274,7 +275,10 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 MOST_CELLS = 20_000_000  # of a workbook; Excel declares seventeen thousand million
-_PART = 2**20
+#: A cell of a sheet that holds a formula and no value.
+_UNCALCULATED = re.compile(
+    rb'<c r="([A-Z]+\d+)"(?![^>]*t="str")[^>]*><f[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>'
+)
 
 
 def _excel_sheets(path: Path) -> list[list[list[str]]]:
@@ -285,23 +289,15 @@ def _excel_sheets(path: Path) -> list[list[list[str]]]:
     with explain_damage(path, "an Excel workbook"), warnings.catch_warnings():
         # Styles and validations it cannot keep do not matter: only values are read.
         warnings.simplefilter("ignore", UserWarning)
-        computed = _has_formulas(path)
-        books = [
-            openpyxl.load_workbook(path, read_only=True, data_only=last)
-            for last in ((True, False) if computed else (True,))
-        ]
+        formulas = _formulas_without_values(path)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
-            sheets = [_sheet_rows(path, _rows(sheet, last=True)) for sheet in books[0].worksheets]
-            formulas = [
-                f"{sheet.title}!{cell.coordinate}"
-                for sheet, rows in zip(books[-1].worksheets, sheets, strict=True)
-                for cells, row in zip(_rows(sheet, last=False), rows, strict=False)
-                for cell, value in zip(cells, row, strict=False)
-                if computed and not value and cell.data_type == "f"
-            ]
+            sheets = []
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # it may declare far more than it holds
+                sheets.append(_sheet_rows(path, sheet.iter_rows(values_only=True)))
         finally:
-            for book in books:
-                book.close()
+            book.close()
     if formulas:
         raise UnreadableFileError(
             f"Expected values in {path}, found formulas that were never calculated: "
@@ -310,29 +306,19 @@ def _excel_sheets(path: Path) -> list[list[list[str]]]:
     return sheets
 
 
-def _has_formulas(path: Path) -> bool:
-    """Look for formulas in the sheets, after a look at how much they unpack to."""
+def _formulas_without_values(path: Path) -> list[str]:
+    """Look into the sheets, after a look at how much they unpack to."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        held, unpacked = (
-            sum(getattr(m, s) for m in members) for s in ("compress_size", "file_size")
-        )
+        held = sum(member.compress_size for member in members)
+        unpacked = sum(member.file_size for member in members)
         refuse_inflated(path, unpacked, held=held, packed=held < unpacked)
-        for member in members:
-            if not member.filename.startswith("xl/worksheets/"):
-                continue
-            with archive.open(member) as stream:
-                rest = b""
-                while part := stream.read(_PART):
-                    if b"<f>" in rest + part or b"<f " in rest + part:
-                        return True
-                    rest = part[-2:]
-    return False
-
-
-def _rows(sheet: Any, *, last: bool) -> Iterator[Sequence[Any]]:  # noqa: ANN401
-    sheet.reset_dimensions()  # what a sheet declares may be far larger than what it holds
-    return iter(sheet.iter_rows(values_only=last))
+        return [
+            f"{Path(name).stem}!{cell.decode()}"
+            for name in archive.namelist()
+            if name.startswith("xl/worksheets/") and name.endswith(".xml")
+            for cell in _UNCALCULATED.findall(archive.read(name))
+        ]
 
 
 def _sheet_rows(path: Path, rows: Iterable[Sequence[Any]]) -> list[list[str]]:
@@ -347,10 +333,6 @@ def _sheet_rows(path: Path, rows: Iterable[Sequence[Any]]) -> list[list[str]]:
                 "labels; keep the rows and columns with labels, or save them as .csv."
             )
     return [row + [""] * (width - len(row)) for row in found]  # empty cells may not be stored
-
-
-def _has_content(rows: Sequence[Sequence[str]]) -> bool:
-    return any(cell.strip() for row in rows for cell in row)
 
 
 def _cell_text(value: Any) -> str:  # noqa: ANN401
