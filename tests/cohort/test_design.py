@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 from sclcs._core import UnknownNameError
-from sclcs.cohort.design import association, cautions, check_design
+from sclcs.cohort.design import (
+    Association,
+    SignalMarks,
+    association,
+    cautions,
+    check_design,
+    looks_like_site,
+    site_column,
+)
 
 
 def make_samples(**columns):
@@ -98,3 +106,63 @@ def test_numbers_written_as_text_are_no_label():
     assert (problem.kind, problem.where) == ("number-as-label", "age")
     assert check_design(samples, ["age"]) == [problem]
     assert check_design(samples.assign(age=samples["age"].astype(float))) == []
+
+
+@pytest.mark.parametrize(("both", "found"), [(42, {("goes-with-column", "dx")}), (36, set())])
+def test_a_column_without_a_reason_must_go_clearly_with_the_target(both, found):
+    """Cramér's V of 0.4 and 0.2; that of a site would be enough."""
+    coil = ["8"] * both + ["32"] * (60 - both) + ["32"] * both + ["8"] * (60 - both)
+    samples = make_samples(dx=["HC"] * 60 + ["MDD"] * 60, coil=coil)
+    assert kinds(check_design(samples, ["dx"])) == found
+    assert kinds(check_design(samples)) == set()
+    named = check_design(samples.rename(columns={"coil": "Scanner_ID"}))
+    assert (("goes-with-site", "dx") in kinds(named)) == bool(found)
+
+
+@pytest.mark.parametrize("column", ["tr", "n_timepoints"])
+def test_lengths_and_times_are_compared_with_every_label(column):
+    rng = np.random.default_rng(1)
+    values = np.where(rng.random(120) < 0.75, 200, 180) - 50 * (np.arange(120) > 80)
+    samples = make_samples(dx=[f"g{k // 12}" for k in range(120)], **{column: values})
+    assert ("goes-with-length", "dx") in kinds(check_design(samples))  # ten classes are not many
+
+
+def test_what_is_a_column_of_sites():
+    samples = make_samples(site=["x"] * 40, wave=["1", "2"] * 20, tr=[2.0, 2.5] * 20)
+    assert site_column(samples) == "wave"  # one value tells no sites apart
+    assert site_column(samples.assign(tr=[np.nan, *samples["tr"][1:]])) == "wave"
+    mixed = samples.assign(tr=samples["tr"].where(samples["subject"] != "s000"))
+    assert site_column(mixed) is None  # not all of a group are known to have one
+    assert site_column(samples, leave_out="wave") is None
+
+
+def test_ids_are_not_associated_and_p_is_told_as_it_is_known():
+    many = pd.Series([f"c{k % 30}" for k in range(50)])
+    assert association(many, pd.Series(["a", "b"] * 25)) is None
+    assert str(Association("eta", 0.512, 0.004)) == "eta 0.51, p below 0.01"
+    assert str(Association("rho", 0.2, 0.034)) == "rho 0.20, p 0.034"
+
+
+def test_marks_of_signals_are_their_size_offset_smoothness_and_common_part():
+    rng = np.random.default_rng(2)
+    common = rng.normal(size=4000)
+    scan = 7 + 2 * (common + rng.normal(size=(3, 4000))) / np.sqrt(2)
+    marks = SignalMarks()
+    for one in (scan, scan):
+        marks.add("a", one.astype(np.float32))
+    marks.add("b", np.repeat(scan, 2, axis=1).astype(np.float32))
+    found = marks.table()
+    np.testing.assert_allclose(found.loc["a"], [np.log(4), np.log(8), 0, 2 / 3], atol=0.05)
+    assert found.loc["b", 2] == pytest.approx(0.5, abs=0.03)
+
+
+def test_numbers_are_never_taken_for_sites():
+    rng = np.random.default_rng(3)
+    size = np.repeat([1.0, 2.0, 4.0, 8.0], 6)
+    samples = make_samples(dose=size + rng.random(24) / 99, room=list("abcd" * 6))
+    marks = SignalMarks()
+    for name, scale in zip(dict.fromkeys(samples["subject"]), size, strict=True):
+        marks.add(name, (scale * rng.normal(size=(3, 50))).astype(np.float32))
+    assert looks_like_site(samples, marks) == []
+    rooms = samples.assign(room=samples["dose"].round().map(str))
+    assert kinds(looks_like_site(rooms, marks)) == {("acts-as-site", "room")}

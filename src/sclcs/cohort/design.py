@@ -109,8 +109,6 @@ def association(one: pd.Series, other: pd.Series) -> Association | None:
         return None
     first, second = _basis(one), _basis(other)
     few, many = sorted((first.shape[1], second.shape[1]))
-    if n <= many + 1:
-        return None
     fit = float(((first.T @ second) ** 2).sum())
     rng = np.random.default_rng(0)
     drawn = [
@@ -126,7 +124,7 @@ def association(one: pd.Series, other: pd.Series) -> Association | None:
         return Association("eta", float(np.sqrt(max(share, 0.0))), p)
     # Bergsma 2013: without an association, chi squared is about its degrees of freedom.
     phi, smaller = max(fit - few * many / (n - 1), 0.0), few - few**2 / (n - 1)
-    return Association("Cramér's V", float(min(np.sqrt(phi / smaller), 1.0)), p)
+    return Association("Cramér's V", float(np.sqrt(phi / smaller)), p)
 
 
 def _basis(column: pd.Series) -> Floats:
