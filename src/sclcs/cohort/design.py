@@ -145,22 +145,12 @@ def _is_number(column: pd.Series) -> bool:
 
 @checked
 def check_design(samples: pd.DataFrame, columns: Sequence[str] | None = None) -> list[Problem]:
-    """Name what may explain an effect of a label besides the label.
+    """Name what may explain an effect of a label besides the label; nothing of it is serious.
 
-    Parameters
-    ----------
-    samples : DataFrame
-        The metadata of samples.
-    columns : sequence of str, optional
-        Labels and numbers that operators are ranked for, which must be there: every other column
-        is compared with them. By default all columns with a few classes, which are compared with
-        site, motion, the length and the number of scans. ``subject`` is passed over.
-
-    Returns
-    -------
-    list of Problem
-        None of them serious: classes below ten subjects, classes that differ in size more
-        than three to one, association with other columns, mixed repetition times.
+    Classes below ten subjects, classes that differ in size more than three to one, association with
+    other columns, mixed repetition times. Every other column is compared with the labels and
+    numbers that are named (``subject`` is passed over); by default all columns with a few classes
+    are compared with site, motion, the length and the number of scans.
     """
     everything = columns is not None
     if columns is None:

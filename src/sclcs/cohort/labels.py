@@ -315,29 +315,15 @@ def label_cohort(
 ) -> tuple[Cohort, Relabelled]:
     """Add the columns of a table to a stored cohort, or replace them; opened anew it is returned.
 
+    The table has one row per subject, scan or sample (`by`; the first of these that its ids match).
+    Whole columns of numbers become numbers, ids keep their zeros, motion becomes ``mean_fd``.
+    Subjects without a row are an error, or with `partial` keep what they have. Without a table the
+    columns that `levels` and `missing` (``["group=HC,None"]``) name are read again.
+
     The signals stay as they are. The table of samples, its types, the fingerprint, the seal and
     the provenance are replaced together: interrupted, the cohort is the old one or the new one
     (or, in the instant between, put back by the next call). Results that were made before keep
     the old fingerprint.
-
-    Parameters
-    ----------
-    path : path-like
-        The cohort.
-    table : path-like or LabelTable
-        A csv, tsv or xlsx file with one row per subject, scan or sample. Whole columns of
-        numbers become numbers, ids keep their zeros, motion becomes ``mean_fd``. Without one,
-        the columns that `levels` and `missing` name are read again as they are in the cohort.
-    id_column : str, optional
-        The column of ids; recognised by its name if not given.
-    by : {"subject", "scan", "sample"}, optional
-        What the ids name; by default the first of these that they match.
-    columns : sequence of str, optional
-        Take these columns only, as they are named in the cohort.
-    partial : bool
-        Allow subjects without a row: they keep what they have, or are unknown in new columns.
-    levels, missing : sequence of str
-        The classes of columns, and what else means not known in them: ``["group=HC,None"]``.
 
     Examples
     --------

@@ -51,14 +51,9 @@ class Series:
 def read_series(given: object, regions: Sequence[str] | None = None) -> Series:
     """Read series, however they come.
 
-    Parameters
-    ----------
-    given : sequence of array (time, region), array (scan, time, region), DataFrame, mapping, ...
-        A list of arrays or data frames; one array of two axes is one scan; a mapping of names to
-        scans; an ``xarray.DataArray`` whose dimensions are called `time` and `region`, in any
-        order: a third one is that of the scans.
-    regions : sequence of str, optional
-        Names of the regions; by default those of the data frames.
+    A list of arrays (time, region) or data frames; one array of two axes is one scan, of three
+    (scan, time, region); a mapping of names to scans; an ``xarray.DataArray`` whose dimensions are
+    called `time` and `region`, in any order: a third one is that of the scans.
     """
     names, parts = _parts(given)
     if not parts:

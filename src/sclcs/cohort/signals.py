@@ -85,18 +85,9 @@ class LazySignals:
     """A view (sample, region, time) of a stored array; reads only what is indexed.
 
     It behaves like a read-only float32 array for indexing, ``len``, ``shape`` and
-    ``numpy.asarray``. Subsetting rows or regions gives another view and reads nothing.
-
-    Parameters
-    ----------
-    stored : zarr.Array
-        The stored signals (sample, region, time).
-    rows, regions : ndarray of int, optional
-        Stored rows and regions of the view, in order. All by default.
-    lengths : ndarray of int, optional
-        Time points of every stored row, where they differ; the rest of a row is NaN.
-    spans : ndarray of int, shape (row, 2), optional
-        Where each row of the view begins and ends in time; the whole of it by default.
+    ``numpy.asarray``. Subsetting rows or regions gives another view and reads nothing. `lengths`
+    are those of every stored row, where they differ (the rest of a row is NaN); `spans` say where
+    each row of the view begins and ends in time.
     """
 
     ndim = 3

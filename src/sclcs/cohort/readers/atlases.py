@@ -234,16 +234,9 @@ def parcellation(
 ) -> Parcellation:
     """Return the regions of a known atlas, or of a label image.
 
-    Parameters
-    ----------
-    atlas : str
-        ``"schaefer400"``, ``"schaefer200-17"``, ``"aal"``, ``"dosenbach160"``, ..., or a file.
-    names : path-like, optional
-        The table of a label image: `index` and `name`, as BIDS ``*_dseg.tsv``.
-    radius : float
-        Of spheres around coordinates, in mm.
-    data_dir : path-like, optional
-        Where nilearn keeps downloads; its own folder by default.
+    An atlas is ``"schaefer400"``, ``"schaefer200-17"``, ``"aal"``, ``"dosenbach160"`` (spheres of a
+    radius in mm), ..., or a file; `names` is its table (`index` and `name`, as BIDS
+    ``*_dseg.tsv``), and `data_dir` where nilearn keeps downloads.
     """
     plain = {_plain(known): known for known in known_atlases()}
     known = plain.get(_plain(atlas))
