@@ -472,7 +472,8 @@ def oriented(files: Sequence[SeriesFile], n_regions: int | None = None) -> list[
             f"their sizes ({name_first(shapes)}) allow both; say it with --layout time-region or "
             "--layout region-time (layout=...)."
         )
-    return [replace(file, time_first=time_first) if file in unclear else file for file in files]
+    found = {id(file) for file in unclear}
+    return [replace(one, time_first=time_first) if id(one) in found else one for one in files]
 
 
 def _time_first_by_sizes(shapes: Sequence[tuple[int, ...]], counts: set[int]) -> bool | None:
