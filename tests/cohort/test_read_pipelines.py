@@ -17,7 +17,7 @@ from pipeline_trees import (
 )
 
 from sclcs._core import InputError, UnknownNameError, UnreadableFileError
-from sclcs.cohort.regions import CoverageRule, choose_regions, drop_regions, parse_share
+from sclcs.cohort.regions import choose_regions, drop_regions, drop_uncovered, parse_share
 
 
 def values_of(scans):
@@ -117,7 +117,7 @@ def test_one_uncovered_parcel_is_left_out_for_everybody_and_recorded(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study", missing=("02", "03")))
     with pytest.raises(InputError, match=r"RH_Limbic_1.*--max-missing-subjects 5%"):
         scans.to_cohort(window=20, stride=10)
-    kept = CoverageRule(max_missing_subjects=0.25).apply(scans)
+    kept = drop_uncovered(scans, most_subjects=0.25)
     assert "RH_Limbic_1" not in kept.regions
     cohort = kept.to_cohort(window=20, stride=10)
     assert cohort.n_subjects == 4
@@ -129,7 +129,7 @@ def test_one_uncovered_parcel_is_left_out_for_everybody_and_recorded(tmp_path):
 
 def test_a_region_that_few_lack_costs_their_scans_instead(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study", missing=("02",)))
-    kept = CoverageRule(max_missing_subjects=1).apply(scans)
+    kept = drop_uncovered(scans, most_subjects=1)
     assert kept.regions == REGIONS
     assert kept.to_cohort(window=20, stride=10, on_bad="skip").n_subjects == 3
 
@@ -138,28 +138,28 @@ def test_coverage_below_the_minimum_counts_as_missing(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study", low_coverage=("01",)))
     assert len(scans.to_cohort(window=20, stride=10)) == 8, "the signals themselves are fine"
     with pytest.raises(InputError, match=r"sub-01_task-rest \(RH_Default_1\)"):
-        CoverageRule(min_coverage=0.5).apply(scans).to_cohort(window=20, stride=10)
-    kept = CoverageRule(min_coverage=0.5, max_missing_subjects=0.05).apply(scans)
+        drop_uncovered(scans, min_coverage=0.5).to_cohort(window=20, stride=10)
+    kept = drop_uncovered(scans, min_coverage=0.5, most_subjects=0.05)
     assert kept.regions == tuple(name for name in REGIONS if name != "RH_Default_1")
 
 
 def test_a_scan_where_half_a_region_is_enough_stays(tmp_path):
     folder = write_xcp_d(tmp_path / "study", low_coverage=("01",))
-    kept = CoverageRule(min_coverage=0.2).apply(read_bids(folder))
+    kept = drop_uncovered(read_bids(folder), min_coverage=0.2)
     assert len(kept.to_cohort(window=20, stride=10)) == 8
 
 
 def test_mistakes_about_coverage(tmp_path):
     scans = read_bids(write_xcp_d(tmp_path / "study", missing=("01",)))
     with pytest.raises(InputError, match="at least 2 regions"):
-        CoverageRule(min_coverage=1.0, max_missing_subjects=0).apply(drop_regions(scans, "*_1"))
+        drop_uncovered(drop_regions(scans, "*_1"), min_coverage=1.0, most_subjects=0)
     for text in ("much", "120%", "-1", "1.5"):
         with pytest.raises(InputError, match="share of the subjects"):
             parse_share(text)
     table = next(tmp_path.glob("**/sub-01*_stat-coverage_bold.tsv"))
     table.write_text("a\tb\n1\t2\n")
     with pytest.raises(UnreadableFileError, match="columns Node and coverage"):
-        CoverageRule(min_coverage=0.5).apply(scans)
+        drop_uncovered(scans, min_coverage=0.5)
 
 
 def test_regions_by_pattern(tmp_path):

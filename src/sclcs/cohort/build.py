@@ -32,7 +32,7 @@ from sclcs.cohort.cohort import Cohort, check_tr
 from sclcs.cohort.columns import with_columns
 from sclcs.cohort.labels import MEAN_FD
 from sclcs.cohort.problems import NEVER_SKIPPED, Problem, explain, raise_for
-from sclcs.cohort.regions import CoverageRule, drop_regions, parse_share
+from sclcs.cohort.regions import drop_regions, drop_uncovered, parse_share
 from sclcs.cohort.scans import Scan, Scans
 from sclcs.cohort.signals import LENGTH_COLUMN, iterate_rows, padded
 from sclcs.cohort.storage import CohortWriter
@@ -78,10 +78,6 @@ def make_cohort(
 
 def _prepared(scans: Scans, asked: CutSettings, windowing: Windowing) -> Scans:
     """Choose scans and regions, and settle what labels mean."""
-    most = asked.max_missing_subjects
-    coverage = CoverageRule(asked.min_coverage, None if most is None else parse_share(most))
-    if not coverage and asked.on_bad == "error" and any(scan.coverage for scan in scans):
-        coverage = CoverageRule(max_missing_subjects=0, most_regions=MOST_UNCOVERED)
     if asked.drop_regions:
         scans = drop_regions(scans, asked.drop_regions)
     if asked.max_fd is not None:
@@ -90,7 +86,13 @@ def _prepared(scans: Scans, asked: CutSettings, windowing: Windowing) -> Scans:
         scans = resample_scans(scans, asked.resample)
     raise_for(implausible_tr(check_tr(scans.tr)))
     scans = with_columns(scans, asked.levels, asked.missing)
-    return coverage.apply(scans, windowing)
+    most = None if asked.max_missing_subjects is None else parse_share(asked.max_missing_subjects)
+    if asked.min_coverage or most is not None:
+        least = asked.min_coverage
+        return drop_uncovered(scans, windowing, min_coverage=least, most_subjects=most)
+    if asked.on_bad == "error" and any(scan.coverage for scan in scans):
+        return drop_uncovered(scans, windowing, most_subjects=0, most_regions=MOST_UNCOVERED)
+    return scans
 
 
 @checked
@@ -156,8 +158,8 @@ def _refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
     that time points are meant. Both are noted, not refused.
     """
     found = _repetition_times(scans)
-    whole = windowing.length is None
-    if len(found) < 2 or whole or windowing.in_seconds or windowing.truncate is not None:
+    free = windowing.length is None or windowing.in_seconds or windowing.truncate is not None
+    if len(found) < 2 or free:
         return
     times = [f"{tr:g} s ({len(found[tr])} scans, such as {found[tr][0]})" for tr in sorted(found)]
     usual = max(found, key=lambda tr: len(found[tr]))
@@ -167,20 +169,6 @@ def _refuse_mixed_tr(scans: Scans, windowing: Windowing) -> None:
         "cut windows in seconds (--window 140s), or accept it with --mixed-tr keep "
         "(mixed_tr='keep')."
     )
-
-
-def _mixed_tr_note(scans: Scans, windowing: Windowing) -> list[str]:
-    """Say that samples last differently long, if they do."""
-    found = _repetition_times(scans)
-    if len(found) < 2:
-        return []
-    times = ", ".join(f"{tr:g}" for tr in sorted(found))
-    effect = (
-        "windows in seconds differ in time points"
-        if windowing.in_seconds
-        else "the same number of time points is not the same time in all scans"
-    )
-    return [f"Repetition times differ ({times} s): {effect}, and bands in Hz differ."]
 
 
 def _repetition_times(scans: Scans) -> dict[float, list[str]]:
@@ -315,11 +303,19 @@ class _Builder:
             table.insert(list(table.columns).index("start") + 1, LENGTH_COLUMN, self.lengths)
         return table
 
+    def _mixed_tr_note(self) -> list[str]:
+        found = _repetition_times(self.scans)
+        effect = "the same number of time points is not the same time in all scans"
+        effect = "windows differ in time points" if self.windowing.in_seconds else effect
+        times = ", ".join(f"{tr:g}" for tr in sorted(found))
+        note = f"Repetition times differ ({times} s): {effect}, and bands in Hz differ."
+        return [note] if len(found) > 1 else []
+
     def provenance(self) -> dict[str, Any]:
         """Return where the cohort comes from and what was done to it."""
         notes = [
             *self.scans.provenance.get("notes", ()),
-            *_mixed_tr_note(self.scans, self.windowing),
+            *self._mixed_tr_note(),
             *([explain(self.doubts)] if self.doubts else []),
         ]
         return {

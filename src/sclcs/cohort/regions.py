@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -199,71 +199,56 @@ def parse_share(text: str) -> float | int:
     return value
 
 
-@dataclass(frozen=True)
-class CoverageRule:
-    """When a region is missing in a scan, and when it is left out of all scans.
+def drop_uncovered(
+    scans: Scans,
+    windowing: Windowing = WHOLE_SCAN,
+    *,
+    min_coverage: float = 0.0,
+    most_subjects: float | int | None = None,
+    most_regions: float = 1.0,
+) -> Scans:
+    """Leave out regions that too many subjects miss; all scans are loaded once.
 
     A region is missing in a scan that covers less of it than `min_coverage` (XCP-D and HALFpipe say
     how much), or where it is NaN or constant in the part that is used. One that is missing in a
-    larger share (float) or number (int) of the subjects is left out of all scans; a scan that lacks
-    another one is a bad scan. If more than `most_regions` of the regions would go, none does.
+    larger share (float) or number (int) of the subjects is left out of all scans, and stands in the
+    provenance. If more than `most_regions` of the regions would go, none does. Where a scan covers
+    too little of another region, the signal of that region becomes NaN, so that it is reported.
     """
-
-    min_coverage: float = 0.0
-    max_missing_subjects: float | int | None = None
-    most_regions: float = 1.0
-
-    def __bool__(self) -> bool:
-        return self.min_coverage > 0 or self.max_missing_subjects is not None
-
-    def apply(self, scans: Scans, windowing: Windowing = WHOLE_SCAN) -> Scans:
-        """Leave out regions that too many subjects miss; all scans are loaded once.
-
-        Where a scan covers too little of another region, the signal of that region becomes NaN, so
-        that the scan is reported. The provenance has the table `regions_dropped`.
-        """
-        if not self:
-            return scans
-        tracked = track(scans, "Looking at coverage")
-        missing = [self._missing(scan, scans, windowing) for scan in tracked]
-        lacking: dict[str, set[str]] = {name: set() for name in scans.regions}
-        for scan, names in zip(scans, missing, strict=True):
-            for name in names:
-                lacking[name].add(scan.subject)
-        n_subjects = len({scan.subject for scan in scans})
-        limit = self.max_missing_subjects
-        most = np.inf if limit is None else limit if isinstance(limit, int) else limit * n_subjects
-        dropped = [name for name in scans.regions if len(lacking[name]) > most]
-        kept = [name for name in scans.regions if name not in set(dropped)]
-        n_regions = len(scans.regions)
-        if self.most_regions < 1 and not 0 < len(dropped) <= self.most_regions * n_regions:
-            return scans
-        if len(kept) < 2:
-            shown = f"{limit}" if isinstance(limit, int) else f"{100 * (limit or 0):.3g}%"
-            raise InputError(
-                f"Expected at least 2 regions that most subjects cover, but {len(dropped)} of "
-                f"{n_regions} are missing in more than {shown} of {n_subjects} subjects: "
-                f"{name_first(dropped)}; raise --max-missing-subjects or lower --min-coverage."
-            )
-        record = {
-            "min_coverage": self.min_coverage,
-            "max_missing_subjects": limit,
-            "subjects": n_subjects,
-            "regions_dropped": [
-                {"region": name, "subjects_missing": len(lacking[name])} for name in dropped
-            ],
-        }
-        chosen = scans.keep_regions(kept) if dropped else scans
-        marked = [
-            _without(scan, [row for row, name in enumerate(kept) if name in names])
-            for scan, names in zip(chosen, missing, strict=True)
-        ]
-        return chosen.with_scans(marked, provenance={**scans.provenance, "coverage": record})
-
-    def _missing(self, scan: Scan, scans: Scans, windowing: Windowing) -> Collection[str]:
+    missing = []
+    lacking: dict[str, set[str]] = {name: set() for name in scans.regions}
+    for scan in track(scans, "Looking at coverage"):
         covered = scan.coverage() if scan.coverage is not None else {}
-        too_little = {name for name, share in covered.items() if not share >= self.min_coverage}
-        return too_little & set(scans.regions) | _silent(scan, scans, windowing)
+        too_little = {name for name, share in covered.items() if not share >= min_coverage}
+        missing.append(too_little & set(scans.regions) | _silent(scan, scans, windowing))
+        for name in missing[-1]:
+            lacking[name].add(scan.subject)
+    n_subjects, n_regions = len({scan.subject for scan in scans}), len(scans.regions)
+    limit = np.inf if most_subjects is None else most_subjects
+    limit = limit * n_subjects if isinstance(limit, float) else limit
+    dropped = [name for name in scans.regions if len(lacking[name]) > limit]
+    if most_regions < 1 and not 0 < len(dropped) <= most_regions * n_regions:
+        return scans
+    kept = [name for name in scans.regions if name not in set(dropped)]
+    if len(kept) < 2:
+        raise InputError(
+            f"Expected at least 2 regions that most subjects cover, but {len(dropped)} of "
+            f"{n_regions} are missing in more than {limit:.3g} of {n_subjects} subjects: "
+            f"{name_first(dropped)}; raise --max-missing-subjects or lower --min-coverage."
+        )
+    table = [{"region": name, "subjects_missing": len(lacking[name])} for name in dropped]
+    record = {
+        "min_coverage": min_coverage,
+        "max_missing_subjects": most_subjects,
+        "subjects": n_subjects,
+        "regions_dropped": table,
+    }
+    chosen = scans.keep_regions(kept) if dropped else scans
+    marked = [
+        _without(scan, [row for row, name in enumerate(kept) if name in names])
+        for scan, names in zip(chosen, missing, strict=True)
+    ]
+    return chosen.with_scans(marked, provenance={**scans.provenance, "coverage": record})
 
 
 def _silent(scan: Scan, scans: Scans, windowing: Windowing) -> set[str]:
